@@ -1,0 +1,58 @@
+# Every target makes what it needs from nothing: a virtual environment of its own in .venv, with the versions of
+# constraints.txt. Needed on the machine: make, Python 3.11 or newer, a package index. pip's own settings apply, so
+# `PIP_EXTRA_INDEX_URL=... make test` takes PyTorch from an index with smaller, CPU-only builds.
+
+PYTHON ?= python3
+# Arguments to pass on: make test ARGS="-k ledger -x", make demo ARGS="--help".
+ARGS ?=
+
+VENV := .venv
+BIN := $(VENV)/bin
+PY := $(BIN)/python
+INSTALLED := $(VENV)/installed
+
+.DEFAULT_GOAL := help
+.DELETE_ON_ERROR:
+.PHONY: help demo test lint bench docs clean
+
+help: ## this list
+	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "make %-7s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+
+demo: $(INSTALLED) ## a small real data set: a broken loader diagnosed, mended, trained, stopped and resumed
+	$(BIN)/headrace demo $(ARGS)
+
+# Coverage is a lamp to search by, not a gate: no threshold. Set the report aside with `make test COVER=`.
+COVER ?= -m coverage run
+test: $(INSTALLED) ## all tests: the suite, the doctests of src, every block of README and guide; then branch coverage
+	@rm -f .coverage .coverage.*
+	$(PY) $(COVER) -m pytest --doctest-modules src tests $(ARGS)
+	@$(if $(COVER),$(PY) -m coverage combine --quiet && $(PY) -m coverage report --skip-covered --sort=cover)
+
+lint: $(INSTALLED) ## format, lint, types, arrows between rooms, generated pages, changelog
+	$(PY) -m ruff format --check
+	$(PY) -m ruff check
+	$(PY) -m mypy
+	$(BIN)/lint-imports
+	$(PY) tools/docs.py --check
+	$(PY) tools/changelog.py --check
+
+bench: $(INSTALLED) ## the benchmarks: a table here, every value in benchmarks/results/
+	$(PY) benchmarks/run.py $(ARGS)
+
+docs: $(INSTALLED) ## the generated pages anew (docs/rules and the report's schema), then the links of all pages
+	$(PY) tools/docs.py
+	$(PY) -m pytest -q tests/docs/test_links.py
+
+clean: ## removes what these targets made, the virtual environment too
+	rm -rf $(VENV) build dist htmlcov .coverage .coverage.* .hypothesis .mypy_cache .ruff_cache .pytest_cache \
+		.import_linter_cache src/*.egg-info headrace-demo site
+	find src tests tools benchmarks docs examples -name __pycache__ -type d -prune -exec rm -rf {} + 2>/dev/null || true
+
+# The stamp is younger than both files exactly when the environment holds what they say. A venv whose interpreter is
+# gone is made anew; a half-made one (an interrupted installation) has no stamp and is completed.
+$(INSTALLED): pyproject.toml constraints.txt
+	@$(PYTHON) -c 'import sys; sys.exit(None if sys.version_info >= (3, 11) else "headrace needs Python 3.11 or newer; \
+	this is " + sys.version.split()[0] + " (" + sys.executable + "). Try: make PYTHON=python3.12 $(MAKECMDGOALS)")'
+	@$(PY) -c '' 2>/dev/null || $(PYTHON) -m venv --clear $(VENV)
+	$(PY) -m pip install --quiet --disable-pip-version-check --editable '.[dev]' --constraint constraints.txt
+	@touch $@

@@ -1,0 +1,50 @@
+"""headrace: diagnoses the data loader you have, and loads data exactly, repeatably and resumably.
+
+    import headrace as hr
+
+    loader = hr.DataLoader(dataset, batch_size=64, shuffle=True, num_workers=2)
+    for batch in loader:
+        batch.sample_ids, batch.cursor
+
+Names load on first use, so `import headrace` and `headrace --help` do not wait for torch.
+"""
+
+from typing import TYPE_CHECKING, Any
+
+__version__ = "0.1.0"
+
+if TYPE_CHECKING:
+    from headrace.contract import Contract, Field
+    from headrace.engine.failures import Replace, Skip
+    from headrace.engine.loader import DataLoader
+    from headrace.engine.order.cursor import Cursor
+    from headrace.engine.plan import Plan, arrays, folder
+
+_HOME = {
+    "Contract": "headrace.contract",
+    "Cursor": "headrace.engine.order.cursor",
+    "DataLoader": "headrace.engine.loader",
+    "Field": "headrace.contract",
+    "Plan": "headrace.engine.plan",
+    "Replace": "headrace.engine.failures",
+    "Skip": "headrace.engine.failures",
+    "arrays": "headrace.engine.plan",
+    "folder": "headrace.engine.plan",
+}
+
+__all__ = ["Contract", "Cursor", "DataLoader", "Field", "Plan", "Replace", "Skip", "arrays", "folder"]
+
+
+def __getattr__(name: str) -> Any:
+    """Loads a public name on first use."""
+    if name not in _HOME:
+        raise AttributeError(f"module 'headrace' has no attribute {name!r}")
+    import importlib
+
+    value = getattr(importlib.import_module(_HOME[name]), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted([*__all__, "__version__"])

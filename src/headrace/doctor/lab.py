@@ -1,0 +1,242 @@
+"""Runs experiments in a child with a deadline: whatever the user's code does there, this process goes on and knows.
+
+    parent                                             child (fresh interpreter, own session)
+    Lab.run(experiment) ──── pickled experiment ────▶  loads TARGET once, runs the experiment on its subject
+             ▲          ◀─── records, one by one ────  yields each finished record at once: nothing finished is lost
+             └────────────── flight recorder ────────  names the sample before it is prepared
+
+A child serves one experiment after another for as long as it is well. When a sample is stuck (no other sample begun
+for `per_sample_s`) the stacks of all threads are dumped, also out of native code, and this child alone is ended, with
+everything that it started. The next experiment gets a new child. All time together is bounded by the budget.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import signal
+import time
+from collections.abc import Callable, Iterator
+from typing import Any, ClassVar, Literal, Protocol, Self
+
+from headrace.doctor.bench import Bench
+from headrace.doctor.child import Child
+from headrace.doctor.recorder import Mark
+from headrace.doctor.stacks import trim_dump
+from headrace.doctor.subject import Subject
+from headrace.errors import TargetError
+
+__all__ = ["Budget", "Ending", "Experiment", "Lab"]
+
+TICK_S = 0.05
+"""How often the flight recorder is looked at; a few microseconds each time."""
+FIRST_SAMPLE_FACTOR = 2.0
+"""A child's first sample may open archives and import decoders: it gets this many times the deadline."""
+
+
+class Experiment(Protocol):
+    """What runs in the child. A frozen dataclass of plain values: it is pickled, and imported there by name."""
+
+    name: ClassVar[str]
+    starts_processes: ClassVar[bool]
+    """True: it has workers of its own, so its child serves no other experiment, and ends with all of them."""
+
+    def run(self, subject: Subject, bench: Bench) -> Iterator[Any]:
+        """Yields records: plain values that pickle."""
+        ...
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class Ending:
+    """How an experiment ended."""
+
+    outcome: Literal["done", "failed", "stuck", "crashed", "over-budget"]
+    """`failed`: the experiment itself raised; `stuck` and `crashed`: see `mark`."""
+    wall_s: float
+    """Seconds, without the start of the child."""
+    mark: Mark | None = None
+    """What was in hand when it ended; None: nothing."""
+    mark_s: float = 0.0
+    """Seconds that it had been in hand."""
+    cause: str = ""
+    """For `crashed` the signal or exit status; for `failed` the error."""
+    at: str | None = None
+    """`file:line in function` of the user's code where the child stood."""
+    stack: str | None = None
+    """The child's stacks, innermost frame first."""
+    output: str = ""
+    """The end of what the user's code printed."""
+
+
+class UserTraceback(Exception):
+    """The traceback of the user's code in the child, shown as the cause of an error in the parent."""
+
+    __module__ = "builtins"  # tracebacks leave out this module's name; ours would say nothing to the reader
+
+    def __str__(self) -> str:
+        return "\n" + str(self.args[0])
+
+
+class Budget:
+    """Seconds for everything together, from the moment it is made."""
+
+    def __init__(self, seconds: float, clock: Callable[[], float] = time.monotonic) -> None:
+        self.seconds = seconds
+        self._clock = clock
+        self._end = clock() + seconds
+
+    @property
+    def left_s(self) -> float:
+        """Seconds that are left; 0 = spent."""
+        return max(0.0, self._end - self._clock())
+
+
+class Lab:
+    """Holds at most one child at a time. Use as a context manager: on leaving, whatever was started has ended."""
+
+    def __init__(self, spec: str, *, budget: Budget, per_sample_s: float) -> None:
+        self._spec = spec
+        self._budget = budget
+        self._per_sample_s = per_sample_s
+        self._child: Child | None = None
+        self.loading_s: float | None = None
+        """Seconds that the first child took to start and to load TARGET; None: it has not."""
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Ends the child, if there is one, and everything that it started."""
+        if self._child is not None:
+            child, self._child = self._child, None
+            child.end()
+
+    def run(self, experiment: Experiment, receive: Callable[[Any], None]) -> Ending:
+        """Runs one experiment and hands each of its records over as soon as it is there.
+
+        Raises:
+            TargetError: TARGET could not be loaded in the child.
+        """
+        if self._budget.left_s <= 0:
+            return Ending(outcome="over-budget", wall_s=0.0)
+        child = self._well_child()
+        started = time.monotonic()
+        ending = None
+        try:
+            if child.send(experiment):
+                ending = self._watch(child, receive, started)
+            if ending is None:
+                ending = self._crashed(child, started)
+        finally:
+            # Also when interrupted: a child that is not known to be well is not used again.
+            if ending is None or ending.outcome not in {"done", "failed"} or experiment.starts_processes:
+                self.close()
+        return ending
+
+    def _well_child(self) -> Child:
+        if self._child is None:
+            started = time.monotonic()
+            self._child = Child(self._spec)
+            try:
+                self._wait_for_target(self._child)
+            except BaseException:
+                self.close()
+                raise
+            if self.loading_s is None:
+                self.loading_s = time.monotonic() - started
+        return self._child
+
+    def _wait_for_target(self, child: Child) -> None:
+        """Waits until the child has loaded TARGET, which may import large libraries: only the budget bounds it."""
+        while True:
+            event = child.next_event(TICK_S)
+            if event is not None:
+                kind, value = event
+                if kind == "refused":
+                    error, stack = value
+                    raise error from (None if stack is None else UserTraceback(stack))
+                return
+            if child.has_ended:
+                ending = self._crashed(child, time.monotonic())
+                raise TargetError(
+                    f"TARGET {self._spec}: the interpreter ended while it was being loaded: {ending.cause}",
+                    why=f"it stood at {ending.at}" if ending.at else None,
+                    do=_shown(ending.output),
+                )
+            if self._budget.left_s <= 0:
+                place, _ = trim_dump(child.dump_stacks())
+                raise TargetError(
+                    f"TARGET {self._spec} was not loaded within {self._budget.seconds:g} s",
+                    why=f"it stands at {place}" if place else None,
+                    do=[
+                        'put what trains under  if __name__ == "__main__":  so that the file can be imported',
+                        *_shown(child.output),
+                    ],
+                )
+
+    def _watch(self, child: Child, receive: Callable[[Any], None], started: float) -> Ending | None:
+        """Receives records until the experiment ends; None if the child ended on its own."""
+        num_begun = child.recorder.num_begun
+        since = started
+        while True:
+            event = child.next_event(TICK_S)
+            now = time.monotonic()
+            if event is not None:
+                kind, value = event
+                if kind == "record":
+                    receive(value)
+                elif kind == "done":
+                    return Ending(outcome="done", wall_s=now - started, output=child.output)
+                elif kind == "failed":
+                    cause, at, stack = value
+                    return Ending(
+                        outcome="failed", wall_s=now - started, cause=cause, at=at, stack=stack, output=child.output
+                    )
+            elif child.has_ended:
+                return None
+            if child.recorder.num_begun != num_begun:
+                num_begun, since = child.recorder.num_begun, now
+            limit = self._per_sample_s * (FIRST_SAMPLE_FACTOR if num_begun <= 1 else 1.0)
+            is_stuck = child.recorder.is_busy and now - since > limit
+            if is_stuck or self._budget.left_s <= 0:
+                return self._interrupted(child, "stuck" if is_stuck else "over-budget", now - started, now - since)
+
+    def _interrupted(
+        self, child: Child, outcome: Literal["stuck", "over-budget"], wall_s: float, mark_s: float
+    ) -> Ending:
+        mark = child.recorder.read()
+        place, stack = trim_dump(child.dump_stacks())
+        return Ending(
+            outcome=outcome, wall_s=wall_s, mark=mark, mark_s=mark_s, at=place, stack=stack or None, output=child.output
+        )
+
+    def _crashed(self, child: Child, started: float) -> Ending:
+        mark = child.recorder.read()
+        place, stack = trim_dump(child.dump)
+        return Ending(
+            outcome="crashed",
+            wall_s=time.monotonic() - started,
+            mark=mark,
+            cause=_name_end(child.exit_code),
+            at=place,
+            stack=stack or None,
+            output=child.output,
+        )
+
+
+def _name_end(exit_code: int) -> str:
+    """SIGSEGV, SIGKILL, ... or the exit status."""
+    if exit_code >= 0:
+        return f"exit status {exit_code}"
+    try:
+        return signal.Signals(-exit_code).name
+    except ValueError:
+        return f"signal {-exit_code}"
+
+
+def _shown(output: str) -> list[str]:
+    """The last lines that the user's code printed."""
+    lines = output.strip().splitlines()[-5:]
+    return ["its last output was:", *(f"  {line}" for line in lines)] if lines else []

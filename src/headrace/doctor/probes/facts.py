@@ -1,0 +1,78 @@
+"""Asks the loader what it says of itself; nothing is loaded."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Iterator
+from typing import ClassVar
+
+from headrace.doctor.bench import Bench
+from headrace.doctor.evidence import LoaderFacts, Violation
+from headrace.doctor.probes.contracts import ContractProbe
+from headrace.doctor.subject import Subject
+
+__all__ = ["AskFacts", "Introduction"]
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class Introduction:
+    """What the other probes have to know before they start."""
+
+    facts: LoaderFacts
+    dataset_kind: str
+    """Class of the data set."""
+    collate: str
+    """Name of what joins samples; torch's default rules for a bare data set."""
+    has_default_collate: bool
+    """True for torch's default rules."""
+    joins_samples: bool
+    """False for a loader that hands over single samples."""
+    classes: tuple[int, str] | None
+    """Number of classes and who says so."""
+    has_contract: bool
+    """True if a file was given, or the loader or data set carries a contract."""
+    target_fields: tuple[str, ...]
+    """Fields that the contract calls targets."""
+    violations: tuple[Violation, ...]
+    """What breaks the contract without a look at any sample: the number of samples."""
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class AskFacts:
+    """The experiment; yields one Introduction."""
+
+    name: ClassVar[str] = "facts"
+    starts_processes: ClassVar[bool] = False
+
+    contract: str | None = None
+    """Path of a contract file."""
+
+    def run(self, subject: Subject, bench: Bench) -> Iterator[Introduction]:
+        """Asks; under the deadline of one sample, because `len` runs the user's code."""
+        with bench.holding(None, None, stage="facts"):
+            yield self._ask(subject)
+
+    def _ask(self, subject: Subject) -> Introduction:
+        contract = ContractProbe(subject, self.contract)
+        agreed = contract.num_classes()
+        is_bare = subject.loader is None
+        return Introduction(
+            facts=LoaderFacts(
+                kind=subject.kind,
+                is_iterable=subject.is_iterable,
+                num_samples=subject.num_samples,
+                batch_size=subject.batch_size,
+                drop_last=subject.drop_last,
+                num_batches=subject.num_batches,
+                num_workers=subject.num_workers,
+                collate=None if is_bare else subject.collate_name,
+            ),
+            dataset_kind=subject.dataset_kind,
+            collate=subject.collate_name,
+            has_default_collate=subject.has_default_collate,
+            joins_samples=subject.joins_samples,
+            classes=subject.classes() if agreed is None else (agreed, "the contract"),
+            has_contract=not contract.is_silent,
+            target_fields=contract.targets(),
+            violations=contract.size(subject.num_samples),
+        )

@@ -1,0 +1,14 @@
+"""From samples to one batch: torch's default rules, or padding and masks by contract."""
+
+from headrace.engine.collate.by_contract import ContractCollate
+from headrace.engine.collate.default import default_collate, default_convert, explain_failure
+from headrace.engine.collate.difference import Difference, first_difference
+
+__all__ = [
+    "ContractCollate",
+    "Difference",
+    "default_collate",
+    "default_convert",
+    "explain_failure",
+    "first_difference",
+]

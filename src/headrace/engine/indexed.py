@@ -1,0 +1,283 @@
+"""Tier A: data with row numbers. Orders, batches and states are arithmetic; any of them can be found again at once."""
+
+from __future__ import annotations
+
+import contextlib
+import dataclasses
+import functools
+from collections import deque
+from collections.abc import Callable, Generator, Iterator
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from headrace.contract import Contract
+from headrace.contract.breach import require_none
+from headrace.engine.accounting import Account
+from headrace.engine.arguments import Arguments
+from headrace.engine.batch import BatchInfo
+from headrace.engine.failures import parse_policy
+from headrace.engine.fetch import FetchTask
+from headrace.engine.order.batches import BatchPlan, ListedBatches, Pass
+from headrace.engine.order.cursor import Cursor
+from headrace.engine.order.ledger import Ledger
+from headrace.engine.order.orders import ListedOrder
+from headrace.engine.passes import Run, timed
+from headrace.engine.plan import Plan
+from headrace.engine.samplers import BatchListing, EpochSampler, order_for
+from headrace.engine.transform import global_generators as generators
+from headrace.engine.work import Delivery, WorkOrder
+from headrace.engine.workers import WorkerSetup
+from headrace.errors import (
+    ConfigurationError,
+    EmptyBatch,
+    GlobalRandomness,
+    SampleId,
+    SourceError,
+    Where,
+)
+from headrace.keys import derive_key
+from headrace.protocols import Order, Runner
+
+__all__ = ["IndexedLoading"]
+
+NUM_PROBED = 8
+"""Samples tried before threads start, to see whether they draw from global generators: each may be slow to read."""
+
+
+class IndexedLoading:
+    """How a loader loads map-style data."""
+
+    def __init__(
+        self,
+        plan: Plan,
+        arguments: Arguments,
+        *,
+        collate: Callable[[Any], Any],
+        contract: Contract | None,
+        seed: int,
+        worker_init_fn: Callable[[int], None] | None,
+        dataset: Any,
+    ) -> None:
+        if len(plan) == 0:
+            raise SourceError(
+                "the data set is empty: its length is 0",
+                where=Where(path=repr(plan)),
+                why="probably a wrong folder, a filter that leaves nothing, or a download that did not happen",
+                do="headrace diagnose TARGET",
+            )
+        if contract is not None:
+            require_none(contract.check_size(len(plan)))
+        self.plan = plan
+        self._arguments = arguments
+        self._policy = arguments.policy
+        if self._policy is None and contract is not None and contract.incomplete != "refuse":
+            self._policy = parse_policy(contract.incomplete)
+        self._batch_listing: BatchListing | None = None
+        self.order = self._make_order(seed)
+        self._batches = self._make_batches() if arguments.batch_sampler is None else None
+        in_process = arguments.resolved_runner == "processes"
+        self.task = FetchTask(
+            plan=plan,
+            collate=collate,
+            is_batched=arguments.batch_size is not None or self._batch_listing is not None,
+            policy=arguments.policy,
+            incomplete_policy=self._policy,
+            contract=contract,
+            rank=arguments.effective_rank,
+            worker_setup=WorkerSetup(dataset=dataset, seed=seed, init=worker_init_fn) if in_process else None,
+            reseeds=arguments.resolved_runner != "threads",
+        )
+        self._is_probed = arguments.resolved_runner != "threads"
+
+    def _make_order(self, seed: int) -> Order:
+        given = self._arguments
+        if given.batch_sampler is None:
+            return order_for(given.sampler, shuffle=bool(given.shuffle), num_samples=len(self.plan), seed=seed)
+        self._batch_listing = BatchListing(given.batch_sampler)
+        kind = f"batch_sampler:{type(given.batch_sampler).__name__}"
+        num_positions = len(self._batch_listing(seed, 0))
+        if num_positions == 0:
+            raise ConfigurationError(f"the batch sampler {type(given.batch_sampler).__name__} yields no batch")
+        return ListedOrder(kind, self._batch_listing, num_positions, num_samples=len(self.plan))
+
+    def _make_batches(self) -> BatchPlan:
+        given = self._arguments
+        rank, world_size, num_positions = given.effective_rank, given.effective_world_size, len(self.order)
+        plan = BatchPlan(
+            num_positions, given.batch_size or 1, rank=rank, world_size=world_size, tail=given.resolved_tail
+        )
+        if plan.num_batches_full == 0 and given.resolved_tail == "drop":
+            raise ConfigurationError(
+                f"no batches: {num_positions:,} samples, batch_size={given.batch_size:,}, and the incomplete last "
+                "batch is dropped",
+                do=["drop_last=False    to deliver it", f"batch_size={num_positions}    or less"],
+            )
+        return plan
+
+    # One pass.
+
+    def num_batches(self, seed: int, epoch: int) -> int:
+        """Batches of a whole epoch: what `len(loader)` says."""
+        if self._batch_listing is not None:
+            return len(self._batch_listing.sizes(seed, epoch))
+        assert self._batches is not None
+        return self._batches.num_batches_full
+
+    def begin(self, start: Cursor, runner: Runner) -> Run:
+        """Returns the pass that goes on from that place; starts nothing."""
+        self._probe(start.seed)
+        planned = self._plan_pass(start)
+        account = Account(
+            planned.epoch,
+            self._policy,
+            ledger=Ledger.of(planned),
+            runner=runner.name,
+            num_workers=runner.num_workers,
+        )
+        epoch, consumed = divmod(planned.stop, len(self.order))
+        return Run(
+            epoch=planned.epoch,
+            start=start,
+            end=dataclasses.replace(start, epoch=epoch, consumed=consumed, order_digest=None),
+            account=account,
+            batches=self._deliver(planned, start.seed, runner, account),
+        )
+
+    def _plan_pass(self, start: Cursor) -> Pass:
+        if self._batches is not None:
+            return self._batches.begin(start.epoch, start.consumed)
+        assert self._batch_listing is not None
+        sizes = functools.partial(self._batch_listing.sizes, start.seed)
+        given = self._arguments
+        listed = ListedBatches(sizes, rank=given.effective_rank, world_size=given.effective_world_size)
+        return listed.begin(start.epoch, start.consumed)
+
+    def _deliver(
+        self, planned: Pass, seed: int, runner: Runner, account: Account
+    ) -> Generator[tuple[Any, BatchInfo], None, None]:
+        """Yields every batch of the pass that holds a sample, booked."""
+        in_flight: deque[WorkOrder] = deque()
+
+        def issued() -> Iterator[WorkOrder]:
+            for order in self._orders(planned, seed):
+                in_flight.append(order)
+                yield order
+
+        with contextlib.closing(timed(runner.run(self.task, issued()))) as deliveries:
+            for delivery, wait_s in deliveries:
+                order = in_flight.popleft()
+                account.enter(order, delivery, wait_s)
+                if not delivery.sample_ids:
+                    self._check_empty(order)
+                    continue
+                yield delivery.batch, self._info(planned, order, delivery)
+        account.close()
+
+    def _check_empty(self, order: WorkOrder) -> None:
+        """A batch of refused samples only is passed over; not with several ranks, which would fall out of step."""
+        if self._arguments.effective_world_size > 1:
+            raise EmptyBatch(
+                f"every sample of this rank's part of batch {order.step} was refused; without it the ranks would take "
+                "different numbers of steps",
+                where=self.task.where(order, None),
+                do="on_error=hr.Replace()    which delivers another sample in place of each",
+            )
+
+    def _info(self, planned: Pass, order: WorkOrder, delivery: Delivery) -> BatchInfo:
+        return BatchInfo(
+            sample_ids=delivery.sample_ids,
+            cursor=self.cursor(order.seed, *planned.cursor_after(order.step)),
+            epoch=planned.epoch,
+            step=order.step,
+            positions=order.positions[delivery.kept],
+            is_pad=order.is_pad[delivery.kept],
+            is_replaced=delivery.is_replaced,
+        )
+
+    def _orders(self, planned: Pass, seed: int) -> Iterator[WorkOrder]:
+        """Yields this rank's work orders of a pass, one per global batch."""
+        for step in range(planned.num_batches):
+            part = planned.part(step)
+            yield WorkOrder(
+                step=step,
+                seed=seed,
+                indices=self.indices(seed, part.epochs, part.positions),
+                epochs=part.epochs,
+                positions=part.positions,
+                is_pad=part.is_pad,
+            )
+
+    def indices(
+        self, seed: int, epochs: npt.NDArray[np.int64], positions: npt.NDArray[np.int64]
+    ) -> npt.NDArray[np.int64]:
+        """Returns the row number at each (epoch, position)."""
+        if epochs[0] == epochs[-1]:  # epochs never go back within a batch
+            return self.order.indices(seed, int(epochs[0]), positions)
+        indices = np.empty_like(positions)
+        for epoch in np.unique(epochs).tolist():
+            there = epochs == epoch
+            indices[there] = self.order.indices(seed, epoch, positions[there])
+        return indices
+
+    # States.
+
+    def cursor(self, seed: int, epoch: int, consumed: int) -> Cursor:
+        """Returns the state at that place."""
+        digest = self.order.digest(seed, epoch) if isinstance(self.order, ListedOrder) else None
+        return Cursor(seed=seed, epoch=epoch, consumed=consumed, fingerprint=self._fingerprint(), order_digest=digest)
+
+    def check_fits(self, saved: Cursor) -> None:
+        """Refuses a state of another data set, plan or order; prints both sides."""
+        saved.check_fits(self.cursor(saved.seed, saved.epoch, 0))
+        self._plan_pass(saved)  # refuses a place that is none, now and not at the first batch
+
+    def _fingerprint(self) -> dict[str, str | int]:
+        if not hasattr(self, "_fingerprint_once"):
+            self._fingerprint_once = {**self.plan.fingerprint(), "order": self.order.kind}
+        return self._fingerprint_once
+
+    # For the loader's own attributes.
+
+    def replay(self, sample_id: SampleId, seed: int, epoch: int) -> Any:
+        """Returns one sample as that epoch delivers it."""
+        return self.task.replay(self.plan.index_of(sample_id), seed, epoch)
+
+    def sampler(self, seed: int, epoch: int) -> EpochSampler:
+        """Returns an iterable over the row numbers of an epoch."""
+        return EpochSampler(self.order, seed, epoch)
+
+    def describe(self) -> str:
+        """Returns what is loaded, in a few words."""
+        return f"{self.plan!r}, order={self.order.kind!r}"
+
+    # Threads.
+
+    def _probe(self, seed: int) -> None:
+        """Refuses threads for code that draws from global generators: no reseeding can make that repeatable.
+
+        A few samples are tried, so a draw that only some other sample makes is not seen here.
+        """
+        if self._is_probed or not self.plan.runs_user_code:
+            return
+        self._is_probed = True
+        last = len(self.plan) - 1
+        for index in sorted({round(k * last / max(NUM_PROBED - 1, 1)) for k in range(NUM_PROBED)}):
+            with generators.keyed(derive_key("probe", seed, index)):
+                before = generators.capture()
+                try:
+                    self.plan.sample(index, seed=seed)
+                except Exception:  # noqa: S112 - it will fail in its place, by the error policy
+                    continue
+                moved = generators.moved_since(before)
+            if moved:
+                raise GlobalRandomness(
+                    f"this data draws from {', '.join(moved)}, which all threads share: with runner='threads' the "
+                    "draws would depend on timing",
+                    where=Where(sample_id=self.plan.sample_id(index), index=index),
+                    do=[
+                        "runner='processes'    where global generators are reseeded for each sample",
+                        "take a parameter `rng` in the stage's function and draw from that",
+                    ],
+                )

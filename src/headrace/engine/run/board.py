@@ -1,0 +1,141 @@
+"""The last words of a worker that cannot speak: what it has in hand, and its stack.
+
+A worker that is killed sends nothing more, and one that is stuck cannot be asked in Python. So each pool has one
+nameless file in memory that all its processes share. Its first pages hold a few words that workers write as they go
+(eight bytes each, aligned, so that a reader never sees half of one); behind them, `faulthandler` writes stacks from
+inside a C signal handler, which works even where the interpreter lock is never released again.
+
+Nameless, so that nothing can remain even if every process is killed: the kernel frees it with the last of them.
+"""
+
+from __future__ import annotations
+
+import faulthandler
+import mmap
+import multiprocessing.reduction
+import os
+import signal
+import tempfile
+import time
+from typing import Any
+
+from headrace.engine.run.messages import NO_ORDER
+
+__all__ = ["Board"]
+
+# A real-time signal: user code, batch systems and other libraries use SIGUSR1 and SIGUSR2.
+_STACK_SIGNAL = getattr(signal, "SIGRTMAX", signal.SIGUSR2) - (3 if hasattr(signal, "SIGRTMAX") else 0)
+_ANSWER_S = 1.0  # a live process answers within milliseconds; one that is stopped never does
+_SETTLE_S = 0.05  # faulthandler writes in small pieces: the text is complete when it has stopped growing
+
+
+class Board:
+    """Shared words and a text, for one pool of W workers.
+
+    Words: 0 = first order that is still wanted; then for each worker the order in hand and the item marked in it.
+    """
+
+    def __init__(self, num_workers: int, fd: int | None = None) -> None:
+        self._num_workers = num_workers
+        words_bytes = 8 * (1 + 2 * num_workers)
+        size = -(-words_bytes // mmap.PAGESIZE) * mmap.PAGESIZE
+        if fd is None:
+            fd = _nameless_file()
+            os.ftruncate(fd, size)
+            os.lseek(fd, size, os.SEEK_SET)  # stacks are written behind the words; all processes share this offset
+        self._fd = fd
+        self._read_to = size
+        self._map = mmap.mmap(fd, size)
+        self._words = memoryview(self._map)[:words_bytes].cast("q")
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        # Only while a worker starts (spawn, forkserver): DupFd hands the descriptor over. Under fork it is inherited.
+        # typeshed lacks DupFd's return type for POSIX.
+        return _attach, (self._num_workers, multiprocessing.reduction.DupFd(self._fd))
+
+    def clear(self) -> None:
+        """Says that no worker has an order in hand; called before the first one starts."""
+        for worker in range(self._num_workers):
+            self.take(worker, NO_ORDER)
+
+    # ---- the consumer's process -------------------------------------------------------------------------------------
+
+    def want_from(self, seq: int) -> None:
+        """Tells the workers to skip orders that come before `seq`: their run was abandoned."""
+        self._words[0] = seq
+
+    def in_hand(self, worker: int) -> tuple[int, int]:
+        """Returns the number of the order that a worker has in hand and the item it marked; NO_ORDER for none."""
+        return self._words[1 + 2 * worker], self._words[2 + 2 * worker]
+
+    def ask_stack(self, pid: int) -> str:
+        """Returns the stacks of a live worker's threads; empty if it does not answer. Takes 0.05 to 1 s."""
+        os.kill(pid, _STACK_SIGNAL)
+        deadline = time.monotonic() + _ANSWER_S
+        size = seen = self._read_to
+        while time.monotonic() < deadline and (size == self._read_to or size != seen):
+            seen = size
+            time.sleep(_SETTLE_S)
+            size = os.fstat(self._fd).st_size
+        return self.read_text()
+
+    def read_text(self) -> str:
+        """Returns what was written since the last reading: a stack that was asked for, or that of a crash."""
+        size = os.fstat(self._fd).st_size - self._read_to
+        text = os.pread(self._fd, size, self._read_to).decode(errors="replace") if size > 0 else ""
+        self._read_to += max(size, 0)
+        return _without_own_threads(text)
+
+    # ---- the worker's process ---------------------------------------------------------------------------------------
+
+    def arm(self) -> None:
+        """Has this process write its stacks here when asked, and when native code crashes."""
+        faulthandler.register(_STACK_SIGNAL, file=self._fd, all_threads=True, chain=False)
+        faulthandler.enable(file=self._fd, all_threads=False)
+
+    @staticmethod
+    def disarm() -> None:
+        """Undoes `arm`; needed where the interpreter is finalised, which closes the file before the handlers."""
+        faulthandler.unregister(_STACK_SIGNAL)
+        faulthandler.disable()
+
+    def is_wanted(self, seq: int) -> bool:
+        """Returns False if the run of that order was abandoned."""
+        return seq >= self._words[0]
+
+    def take(self, worker: int, seq: int) -> None:
+        """Records which order the worker has in hand; NO_ORDER for none."""
+        # The item first: dying between the two writes must not name an item of the order before.
+        self._words[2 + 2 * worker] = NO_ORDER
+        self._words[1 + 2 * worker] = seq
+
+    def mark(self, worker: int, item: int) -> None:
+        """Records which item of the order comes next."""
+        self._words[2 + 2 * worker] = item
+
+    def close(self) -> None:
+        """Gives memory and descriptor back. May be called twice."""
+        if self._fd >= 0:
+            self._words.release()
+            self._map.close()
+            os.close(self._fd)
+            self._fd = -1
+
+
+def _nameless_file() -> int:
+    """Opens a file that no directory lists."""
+    if hasattr(os, "memfd_create"):  # Linux
+        return os.memfd_create("headrace-board")
+    with tempfile.TemporaryFile() as file:
+        return os.dup(file.fileno())
+
+
+def _attach(num_workers: int, handle: Any) -> Board:
+    """Makes the worker's view of the pool's board."""
+    return Board(num_workers, handle.detach())
+
+
+def _without_own_threads(text: str) -> str:
+    """Drops the stack of the worker's own watching thread: it says nothing about where the user's code stands."""
+    stacks = text.strip().split("\n\n")
+    return "\n\n".join(stack for stack in stacks if "in _watch_parent\n" not in stack + "\n")

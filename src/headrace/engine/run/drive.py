@@ -1,0 +1,244 @@
+"""The consumer's loop, the same for threads and processes: keep the workers fed, hand over results in order.
+
+Everything here happens in the thread that asks for results. In particular the iterator of orders is advanced nowhere
+else: it is the caller's generator, and a generator that two threads advance breaks.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import dataclasses
+import functools
+import logging
+import queue
+import time
+from collections.abc import Callable, Generator, Iterable, Iterator
+from typing import Any, Generic, Protocol, TypeVar
+
+from headrace.engine.run.messages import NO_ORDER, Kind, Message
+from headrace.engine.run.window import Window
+from headrace.errors import HeadraceError, StuckWorker, Where
+from headrace.protocols import Task
+
+__all__ = ["Crew", "drive"]
+
+OrderT = TypeVar("OrderT")
+ResultT = TypeVar("ResultT")
+
+SILENCE_S = 300.0
+"""Without a timeout: seconds of waiting after which the workers' stacks are logged, once. Long enough for a slow read
+from a cold object store, short enough that someone who looks at a standing job finds the reason in its log."""
+START_UP_S = 60.0
+"""Seconds that a process may take to start, even if the timeout is shorter: an import of torch on a busy machine."""
+_TICK_S = 1.0  # how often a waiting consumer looks at the clock and at the processes
+
+_LOG = logging.getLogger("headrace")
+
+
+class Crew(Protocol):
+    """Workers as the drive sees them: threads or processes."""
+
+    task: Task[Any, Any]
+    num_workers: int
+    next_seq: int
+    """Number for the first order of the next run."""
+    inbox: queue.SimpleQueue[Message]
+
+    @property
+    def stuck_note(self) -> str | None:
+        """What becomes of a stuck worker, if it cannot be ended."""
+        ...
+
+    def send(self, worker: int, seq: int, order: Any, stalled: Callable[[], None]) -> None:
+        """Gives an order to a worker; calls `stalled` now and then while it cannot."""
+        ...
+
+    def note_started(self, worker: int) -> None:
+        """Records that a worker runs."""
+        ...
+
+    def has_started(self, worker: int) -> bool:
+        """Returns True once a worker runs."""
+        ...
+
+    def in_hand(self, worker: int) -> tuple[int, int]:
+        """Returns the number of the order that a worker has in hand, and the item marked in it; NO_ORDER for none."""
+        ...
+
+    def stack(self, worker: int) -> str:
+        """Returns where a worker stands; empty if it cannot say."""
+        ...
+
+    def check(self) -> None:
+        """Puts a message into the inbox for every worker that has died unnoticed."""
+        ...
+
+    def death(self, worker: int, where: Where) -> HeadraceError:
+        """Returns the error for a worker that has ended."""
+        ...
+
+
+def drive(
+    crew: Crew, orders: Iterable[OrderT], *, prefetch_factor: int, timeout_s: float
+) -> Generator[Any, None, None]:
+    """Yields the result of each order, in order.
+
+    Raises:
+        Exception: what a task, or the iterator of orders, raised, after the results that come before it.
+        WorkerDied: a worker ended without an answer.
+        StuckWorker: the next result did not come within `timeout_s` seconds; 0 = wait for ever.
+    """
+    return _Drive(crew, orders, prefetch_factor, timeout_s).results()
+
+
+class _Drive(Generic[OrderT]):
+    def __init__(self, crew: Crew, orders: Iterable[OrderT], prefetch_factor: int, timeout_s: float) -> None:
+        self._crew = crew
+        self._orders: Iterator[OrderT] | None = iter(orders)
+        self._held: list[OrderT] = []  # an order that was taken, but whose worker has its hands full
+        self._window: Window[OrderT] = Window(crew.num_workers, prefetch_factor, crew.next_seq)
+        self._timeout_s = timeout_s
+        self._has_warned = False
+        self._since = 0.0
+
+    def results(self) -> Generator[Any, None, None]:
+        self._fill()
+        while not self._window.is_empty:
+            self._wait()
+            message = self._window.pop()
+            if message.kind is Kind.FAILED:
+                raise message.value
+            # Before handing over, not after: the workers go on while the consumer is busy with this result, even if
+            # there is one worker with one order.
+            self._fill()
+            yield message.value
+            del message  # the consumer's memory, not ours, while we wait for the next one
+
+    def _fill(self) -> None:
+        """Takes orders while there is room, and sends each to a worker."""
+        while self._window.has_room:
+            if not self._held and not self._take():
+                return
+            (order,) = self._held
+            worker = self._window.choose(self._crew.task.pinned_to(order))
+            if worker is None:
+                return
+            self._held.clear()
+            seq = self._window.assign(worker, order)
+            # The number is never given twice, even if this run is abandoned now and the crew goes on with another.
+            self._crew.next_seq = self._window.end_seq
+            self._crew.send(worker, seq, order, functools.partial(self._look_up, worker, time.monotonic()))
+
+    def _take(self) -> bool:
+        """Takes one order; False if there is none."""
+        if self._orders is None:
+            return False
+        try:
+            self._held.append(next(self._orders))
+        except StopIteration:
+            self._orders = None
+            return False
+        except Exception as error:
+            # A plain loop would have delivered everything before this order first.
+            self._orders = None
+            self._window.refuse(error)
+            return False
+        return True
+
+    def _wait(self) -> None:
+        """Returns when the next result is here."""
+        self._since = time.monotonic()
+        while not self._window.is_ready:
+            try:
+                message = self._crew.inbox.get(timeout=self._tick_s())
+            except queue.Empty:
+                self._crew.check()
+            else:
+                self._hear(message)
+                self._fill()  # an order that was held back may find its worker free now
+            if not self._window.is_ready:
+                self._look(self._window.awaited_worker, self._since)
+
+    def _hear(self, message: Message) -> None:
+        match message.kind:
+            case Kind.STARTED | Kind.OPENED:
+                self._crew.note_started(message.worker)
+                # Starting and opening are not the sample's fault: its own time begins afterwards.
+                if message.worker == self._window.awaited_worker:
+                    self._since = time.monotonic()
+            case Kind.RESULT | Kind.FAILED:
+                self._window.answer(message)
+                if message.kind is Kind.FAILED:
+                    self._orders = None  # the run ends there: what comes behind need not be begun
+            case Kind.OPEN_FAILED:
+                raise message.value
+            case Kind.ENDED:
+                self._lose(message.worker)
+            case _:
+                pass
+
+    def _lose(self, worker: int) -> None:
+        """Puts the death of a worker in the place of the result that it owes next."""
+        error = self._crew.death(worker, self._where(worker))
+        seq = next(iter(self._window.unanswered(worker)), None)
+        if seq is None or not self._crew.has_started(worker):
+            raise error
+        self._orders = None
+        self._window.answer(Message(worker, Kind.FAILED, seq, error))
+
+    def _where(self, worker: int) -> Where:
+        """Names what a worker has in hand."""
+        orders = self._window.unanswered(worker)
+        seq, item = self._crew.in_hand(worker)
+        if seq not in orders:  # between two orders, or still busy with one of an abandoned run
+            seq, item = next(iter(orders), NO_ORDER), NO_ORDER
+        where = Where() if seq == NO_ORDER else self._crew.task.where(orders[seq], None if item == NO_ORDER else item)
+        return dataclasses.replace(where, worker=worker)
+
+    # ---- patience ---------------------------------------------------------------------------------------------------
+
+    def _limit_s(self, worker: int) -> float:
+        if not self._timeout_s:
+            return SILENCE_S
+        return self._timeout_s if self._crew.has_started(worker) else max(self._timeout_s, START_UP_S)
+
+    def _tick_s(self) -> float:
+        left_s = self._since + self._limit_s(self._window.awaited_worker) - time.monotonic()
+        return min(max(left_s, 0.0), _TICK_S) if not self._has_warned else _TICK_S
+
+    def _look_up(self, worker: int, since: float) -> None:
+        """Called now and then while `worker` does not take an order: hears what was said meanwhile, then looks."""
+        with contextlib.suppress(queue.Empty):
+            while True:
+                self._hear(self._crew.inbox.get_nowait())
+        self._look(worker, since)
+
+    def _look(self, worker: int, since: float) -> None:
+        """Looks at the clock: raises if `worker` took too long, or logs where the workers stand."""
+        waited_s = time.monotonic() - since
+        if self._has_warned or waited_s < self._limit_s(worker):
+            return
+        if self._timeout_s:
+            raise self._stuck(worker, waited_s)
+        self._has_warned = True
+        stacks = [f"worker {w}, {self._where(w)}\n{self._crew.stack(w)}" for w in range(self._crew.num_workers)]
+        _LOG.warning(
+            "no result from worker %d for %.0f s; still waiting, because no timeout is set. The workers stand here:\n%s",
+            worker,
+            waited_s,
+            "\n".join(stacks),
+        )
+
+    def _stuck(self, worker: int, waited_s: float) -> StuckWorker:
+        where = self._where(worker)
+        stack = self._crew.stack(worker)
+        shown = "".join(f"\n           {line}" for line in stack.splitlines()) if stack else " (it did not answer)"
+        fixes = [where.replay, f"timeout={4 * self._timeout_s:g}    # if one batch may well take that long"]
+        error = StuckWorker(
+            f"no result from worker {worker} for {waited_s:.1f} s; the timeout is {self._timeout_s:g} s",
+            where=where,
+            why=f"it stands here:{shown}",
+            do=[fix for fix in (*fixes, self._crew.stuck_note) if fix],
+        )
+        error.stack = stack  # type: ignore[attr-defined] # a plain value for programs; errors hold their fields in __dict__
+        return error

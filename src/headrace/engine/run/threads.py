@@ -1,0 +1,210 @@
+"""Workers that are threads: nothing is pickled or copied; they help where user code releases the interpreter lock."""
+
+from __future__ import annotations
+
+import contextlib
+import logging
+import os
+import queue
+import sys
+import threading
+import time
+import traceback
+from collections.abc import Callable, Generator, Iterable
+from typing import Any, ClassVar, TypeVar
+
+from headrace.engine.run import lifetime
+from headrace.engine.run.carry import stand_in
+from headrace.engine.run.checks import check_numbers
+from headrace.engine.run.drive import drive
+from headrace.engine.run.messages import NO_ORDER, Kind, Message
+from headrace.errors import HeadraceError, StuckWorker, Where, WorkerDied
+from headrace.protocols import Task
+
+__all__ = ["ThreadRunner"]
+
+OrderT = TypeVar("OrderT")
+ResultT = TypeVar("ResultT")
+
+_LOG = logging.getLogger("headrace")
+_Work = tuple[int, Any]
+"""Number of an order, and the order."""
+
+
+class ThreadRunner:
+    """Executes in threads of this process.
+
+    Args:
+        num_workers: Threads, at least 1.
+        prefetch_factor: Orders that one worker may have in hand or waiting, at least 1; 2 as in PyTorch.
+        timeout_s: Seconds to wait for a result before `StuckWorker` is raised; 0 = for ever.
+
+    A thread cannot be ended from outside: after an early end the order in hand is finished first, for up to a second;
+    a thread that takes longer is left behind, as a daemon that ends when its order does.
+    """
+
+    name: ClassVar[str] = "threads"
+
+    def __init__(self, num_workers: int, prefetch_factor: int = 2, timeout_s: float = 0.0) -> None:
+        check_numbers(num_workers, prefetch_factor, timeout_s)
+        self.num_workers = num_workers
+        self._prefetch_factor = prefetch_factor
+        self._timeout_s = timeout_s
+
+    def __repr__(self) -> str:
+        return f"ThreadRunner(num_workers={self.num_workers}, prefetch_factor={self._prefetch_factor})"
+
+    @property
+    def max_in_flight(self) -> int:
+        """What the workers have in hand or waiting, and the one result that is being handed over."""
+        return self.num_workers * self._prefetch_factor + 1
+
+    def run(self, task: Task[OrderT, ResultT], orders: Iterable[OrderT]) -> Generator[ResultT, None, None]:
+        """Yields the result of each order, in order."""
+        crew = _Threads(task, self.num_workers)
+        grace_s = lifetime.HASTY_GRACE_S
+        try:
+            yield from drive(crew, orders, prefetch_factor=self._prefetch_factor, timeout_s=self._timeout_s)
+            grace_s = lifetime.PATIENT_GRACE_S
+        except StuckWorker:
+            grace_s = 0.0
+            raise
+        finally:
+            failure = crew.end(grace_s)
+        if failure is not None:
+            raise failure
+
+    def close(self) -> None:
+        """Does nothing: threads live no longer than their run."""
+
+
+class _Threads:
+    """The threads of one run."""
+
+    stuck_note = "the thread cannot be ended from outside and is left behind; worker processes can be"
+
+    def __init__(self, task: Task[Any, Any], num_workers: int) -> None:
+        self.task = task
+        self.num_workers = num_workers
+        self.next_seq = 0
+        self.inbox: queue.SimpleQueue[Message] = queue.SimpleQueue()
+        self._owner_pid = os.getpid()
+        self._stop = threading.Event()
+        self._queues: list[queue.SimpleQueue[_Work | None]] = [queue.SimpleQueue() for _ in range(num_workers)]
+        self._hands = [[NO_ORDER, NO_ORDER] for _ in range(num_workers)]
+        # All threads open and close the same object, and nobody writes a data set's `open` with that in mind.
+        door = threading.Lock()
+        self._threads = [
+            threading.Thread(
+                target=_live,
+                args=(
+                    task,
+                    worker,
+                    num_workers,
+                    self._queues[worker],
+                    self.inbox,
+                    self._hands[worker],
+                    self._stop,
+                    door,
+                ),
+                name=f"headrace-worker-{worker}",
+                daemon=True,  # a thread stuck in user code must not keep the program from ending
+            )
+            for worker in range(num_workers)
+        ]
+        lifetime.enrol(self)
+        for thread in self._threads:
+            thread.start()
+
+    def send(
+        self,
+        worker: int,
+        seq: int,
+        order: Any,
+        stalled: Callable[[], None],  # noqa: ARG002 - a queue in memory never stalls
+    ) -> None:
+        self._queues[worker].put((seq, order))
+
+    def note_started(self, worker: int) -> None:
+        pass
+
+    def has_started(self, worker: int) -> bool:  # noqa: ARG002 - a thread runs once `start` has returned
+        return True
+
+    def in_hand(self, worker: int) -> tuple[int, int]:
+        seq, item = self._hands[worker]
+        return seq, item
+
+    def stack(self, worker: int) -> str:
+        frame = sys._current_frames().get(self._threads[worker].ident or 0)
+        return "" if frame is None else "".join(traceback.format_stack(frame)).rstrip()
+
+    def check(self) -> None:
+        for worker, thread in enumerate(self._threads):
+            if not thread.is_alive():
+                self.inbox.put(Message(worker, Kind.ENDED))
+
+    def death(self, worker: int, where: Where) -> HeadraceError:
+        return WorkerDied(f"worker thread {worker} ended without an answer", where=where)
+
+    def end(self, grace_s: float) -> BaseException | None:
+        if os.getpid() != self._owner_pid:
+            return None  # a forked child has no such threads, and may have inherited their locks locked
+        self._stop.set()
+        for work in self._queues:
+            work.put(None)
+        deadline = time.monotonic() + grace_s
+        for thread in self._threads:
+            # A garbage collection inside a worker may be what ends this run; a thread cannot wait for itself.
+            if thread is not threading.current_thread():
+                thread.join(max(0.0, deadline - time.monotonic()))
+        lifetime.strike_off(self)
+        with contextlib.suppress(queue.Empty):
+            while True:
+                message = self.inbox.get_nowait()
+                if message.kind is Kind.CLOSE_FAILED:
+                    error: BaseException = message.value
+                    return error
+        return None
+
+    def forget(self) -> None:
+        pass
+
+
+def _live(
+    task: Task[Any, Any],
+    worker: int,
+    num_workers: int,
+    work: queue.SimpleQueue[_Work | None],
+    inbox: queue.SimpleQueue[Message],
+    hand: list[int],
+    stop: threading.Event,
+    door: threading.Lock,
+) -> None:
+    """The life of one thread. Has no reference to its crew, which otherwise could never be forgotten."""
+
+    def mark(item: int) -> None:
+        hand[1] = item
+
+    try:
+        with door:
+            task.open(worker, num_workers)
+    except BaseException as error:
+        inbox.put(Message(worker, Kind.OPEN_FAILED, value=stand_in(error, worker)))
+        return
+    inbox.put(Message(worker, Kind.OPENED))
+    while (given := work.get()) is not None and not stop.is_set():
+        seq, order = given
+        hand[:] = seq, NO_ORDER
+        try:
+            message = Message(worker, Kind.RESULT, seq, task.run(order, mark))
+        except BaseException as error:
+            message = Message(worker, Kind.FAILED, seq, stand_in(error, worker))
+        hand[:] = NO_ORDER, NO_ORDER
+        inbox.put(message)
+        del message, given, order  # while this thread waits, it must not keep a batch alive
+    try:
+        with door:
+            task.close()
+    except BaseException as error:
+        inbox.put(Message(worker, Kind.CLOSE_FAILED, value=stand_in(error, worker)))

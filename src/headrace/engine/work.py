@@ -1,0 +1,72 @@
+"""What travels between the loader and its workers: a work order out, a delivery back."""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from headrace.errors import SampleId
+from headrace.observe import StageTime
+
+__all__ = ["Delivery", "Refusal", "WorkOrder"]
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class WorkOrder:
+    """One rank's part of one global batch: which rows to load, and under which names. B rows."""
+
+    step: int
+    """Number of the global batch within the pass, from 0."""
+    seed: int
+    """Seed of the loader; random stages derive their keys from it."""
+    indices: npt.NDArray[np.int64]
+    """(B,) row numbers in the source."""
+    epochs: npt.NDArray[np.int64]
+    """(B,) epoch of each row: the same for all except where a `carry` batch crosses the end of an epoch."""
+    positions: npt.NDArray[np.int64]
+    """(B,) position of each row within its epoch."""
+    is_pad: npt.NDArray[np.bool_]
+    """(B,) True for repeats that only fill a batch up; evaluation leaves them out."""
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class Refusal:
+    """One sample that could not be loaded and was skipped or replaced: a line of the quarantine."""
+
+    sample_id: SampleId
+    index: int
+    """Row number in the source."""
+    path: str | None
+    """What the record was read from, for people."""
+    epoch: int
+    position: int
+    """Position within the epoch."""
+    stage: str
+    """Stage that failed."""
+    error: str
+    """Type and message of the exception."""
+    is_pad: bool = False
+    """True if it was asked for only as a repeat that fills a batch up."""
+    replaced_by: SampleId | None = None
+    """Identity of the sample delivered in its place; None = skipped."""
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class Delivery:
+    """What a worker sends back for one work order. K <= B samples."""
+
+    batch: Any
+    """What collate returned; None if every sample was refused."""
+    sample_ids: tuple[SampleId, ...]
+    """(K,) identities, in the order of the batch; a replacement stands under its own identity."""
+    kept: npt.NDArray[np.int64]
+    """(K,) places in the work order (0..B-1) that the samples of the batch fill."""
+    is_replaced: npt.NDArray[np.bool_]
+    """(K,) True where another sample stands in for a refused one."""
+    refusals: tuple[Refusal, ...] = ()
+    stage_times: tuple[StageTime, ...] = ()
+    exhausted: bool = False
+    """Only for iterable data sets: this worker's stream has ended."""

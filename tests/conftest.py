@@ -1,0 +1,75 @@
+"""What every test gets: hypothesis profiles, and a guard that no test leaves a process behind.
+
+The hang guard is set in pyproject.toml (pytest-timeout dumps the stacks of all threads and ends the run); that it works
+is tested in house/test_hang_guard.py.
+"""
+
+import gc
+import importlib.util
+import os
+import sys
+from pathlib import Path
+
+import hypothesis
+import psutil
+import pytest
+
+# No deadline anywhere: on two busy cores the time of one example says nothing about the code.
+hypothesis.settings.register_profile("default", deadline=None, max_examples=50)
+hypothesis.settings.register_profile(
+    "ci",
+    deadline=None,
+    max_examples=100,
+    print_blob=True,  # a failure on another machine can be replayed here
+    suppress_health_check=[hypothesis.HealthCheck.too_slow],
+)
+hypothesis.settings.register_profile("search", deadline=None, max_examples=5000)
+hypothesis.settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "default"))
+
+# Kept by multiprocessing and torch for the life of the interpreter; they belong to no test.
+HELPERS = ("multiprocessing.resource_tracker", "torch_shm_manager")
+
+
+def _children() -> set[psutil.Process]:
+    """Processes below this one that a test is answerable for."""
+    found = set()
+    for child in psutil.Process().children(recursive=True):
+        try:
+            command = " ".join(child.cmdline())
+            # The fork server stays; the workers that it forked look the same, but are not our own children.
+            is_server = "multiprocessing.forkserver" in command and child.ppid() == os.getpid()
+            is_over = child.status() == psutil.STATUS_ZOMBIE
+        except psutil.NoSuchProcess:  # it ended meanwhile
+            continue
+        if not is_server and not is_over and not any(helper in command for helper in HELPERS):
+            found.add(child)
+    return found
+
+
+@pytest.fixture(autouse=True)
+def no_process_left_behind():
+    """Fails a test after which a process still runs that was not there before."""
+    before = _children()
+    yield
+    if _children() - before:
+        gc.collect()  # iterators that the test forgot end their workers when they are collected
+        psutil.wait_procs(_children() - before, timeout=10)
+    left = _children() - before
+    for child in left:
+        child.kill()
+    assert not left, f"processes left behind: {left}"
+
+
+@pytest.fixture(scope="session")
+def load_file():
+    """Imports a Python file that belongs to no package: a tool, a helper beside a test."""
+
+    def load(path):
+        path = Path(path)
+        spec = importlib.util.spec_from_file_location(f"file_{path.stem}", path)
+        module = importlib.util.module_from_spec(spec)
+        sys.modules[spec.name] = module  # dataclasses look their module up
+        spec.loader.exec_module(module)
+        return module
+
+    return load

@@ -1,0 +1,261 @@
+"""What only processes can get wrong: start methods, tasks that do not pickle, resources of the pool."""
+
+import collections
+import gc
+import logging
+import multiprocessing
+import os
+import pickle
+import signal
+import threading
+import time
+
+import numpy as np
+import psutil
+import pytest
+import torch
+
+from headrace.engine.run import PipeTransport, ProcessRunner, ThreadRunner, drive
+from headrace.engine.run.deaths import death_error
+from headrace.errors import ConfigurationError, StuckWorker, Where, WorkerDied
+from headrace.testing import nothing_left, tasks
+from headrace.testing.tasks import Act, ActTask, Latch
+
+SQUARES = [Act(do=tasks.square, value=v) for v in range(5)]
+
+
+@pytest.fixture(autouse=True)
+def _leaves_nothing():
+    with nothing_left():
+        yield
+
+
+# ---- arguments ------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"num_workers": 0}, r"^num_workers must be an integer of at least 1, not 0"),
+        ({"num_workers": 2.0}, r"^num_workers must be an integer of at least 1, not 2\.0"),
+        ({"num_workers": 1, "prefetch_factor": 0}, r"^prefetch_factor must be"),
+        ({"num_workers": 1, "timeout_s": -1}, r"^timeout must be at least 0 seconds"),
+        ({"num_workers": 1, "context": "forks"}, r"^processes start by .*, not by 'forks'; did you mean 'fork'\?"),
+    ],
+)
+def test_impossible_numbers_are_refused(options, message):
+    with pytest.raises(ConfigurationError, match=message):
+        ProcessRunner(**options)
+
+
+def test_the_programs_start_method_is_respected_and_not_fixed():
+    default = multiprocessing.get_start_method(allow_none=True)
+    assert ProcessRunner(1, context=multiprocessing.get_context("spawn")).start_method == "spawn"
+    assert ProcessRunner(1).start_method in multiprocessing.get_all_start_methods()
+    assert multiprocessing.get_start_method(allow_none=True) == default
+
+
+# ---- the task on its way --------------------------------------------------------------------------------------------
+
+
+class Luggage:
+    def __init__(self, inside):
+        self.inside = inside
+
+
+@pytest.mark.parametrize(
+    ("luggage", "path"),
+    [
+        ({"transform": [len, lambda x: x]}, r"task\.luggage\['transform'\]\[1\] \(function .*<lambda>, .*\.py:\d+\)"),
+        (Luggage(threading.Lock()), r"task\.luggage\.inside \(a _thread\.lock\)"),
+    ],
+)
+@pytest.mark.parametrize("context", ["spawn", "forkserver"])
+def test_an_unpicklable_part_is_named_before_any_worker_starts(luggage, path, context):
+    # Luggage is found by pickle under this module's own name only if that can be imported, which is not the point.
+    Luggage.__reduce__ = lambda self: (collections.OrderedDict, ([("inside", self.inside)],))
+    children = psutil.Process().children
+    with pytest.raises(ConfigurationError, match=rf"^{path} cannot be pickled") as caught:
+        list(ProcessRunner(1, context=context).run(ActTask(luggage=luggage), SQUARES))
+    assert any("fork" in fix for fix in caught.value.do)
+    assert not [child for child in children() if child.name().startswith("headrace")]
+
+
+def test_fork_needs_no_pickle():
+    assert list(ProcessRunner(1, context="fork").run(ActTask(luggage=lambda: 1), SQUARES)) == [0, 1, 4, 9, 16]
+
+
+@pytest.fixture(scope="module")  # made before the look around: multiprocessing keeps the memory of its values
+def shared_value():
+    return multiprocessing.get_context("spawn").Value("i", 3)
+
+
+def test_shared_values_and_plain_tensors_reach_spawned_workers(shared_value):
+    plain = torch.arange(3)
+    luggage = {"epoch": shared_value, "tensor": plain, "same": plain}
+    assert list(ProcessRunner(1, context="spawn").run(ActTask(luggage=luggage), SQUARES)) == [0, 1, 4, 9, 16]
+    assert not plain.is_shared()  # the user's memory is where it was
+
+
+# ---- results --------------------------------------------------------------------------------------------------------
+
+
+class CountingTransport(PipeTransport):
+    """A transport with resources: counts what is open."""
+
+    def __init__(self):
+        self.log = []
+
+    def open(self, num_workers, max_in_flight):
+        self.log.append(("open", num_workers, max_in_flight))
+        channel = super().open(num_workers, max_in_flight)
+        channel.close = lambda: self.log.append(("close",))
+        return channel
+
+
+def test_a_channel_is_opened_and_closed_once_for_each_pool():
+    transport = CountingTransport()
+    runner = ProcessRunner(2, context="fork", transport=transport)
+    assert list(runner.run(ActTask(), SQUARES)) == [0, 1, 4, 9, 16]
+    with pytest.raises(WorkerDied):
+        list(runner.run(ActTask(), [Act(do=tasks.kill_self)]))
+    assert transport.log == [("open", 2, runner.max_in_flight), ("close",)] * 2
+
+
+def test_orders_of_megabytes_pass():
+    orders = [Act(do=tasks.square, value=np.full(1_000_000, v)) for v in range(5)]
+    for v, result in enumerate(ProcessRunner(1, context="fork").run(ActTask(), orders)):
+        assert (result == v**2).all()
+
+
+def test_an_order_that_does_not_pickle_is_reported():
+    with pytest.raises((AttributeError, pickle.PicklingError), match="lambda"):
+        list(ProcessRunner(1, context="fork").run(ActTask(), [Act(do=lambda act, mark: 1)]))
+
+
+def test_a_stuck_worker_is_found_even_while_it_is_being_sent_to(tmp_path):
+    never = Latch(tmp_path / "never")
+    orders = [Act(do=tasks.square, latch=never), Act(do=tasks.square, value=np.zeros(1_000_000))]
+    with pytest.raises(StuckWorker, match=r"^no result from worker 0 for"):
+        list(ProcessRunner(1, context="fork", timeout_s=0.2).run(ActTask(), orders))
+
+
+# ---- silence --------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("runner", [ThreadRunner(2), ProcessRunner(2, context="fork")], ids=repr)
+def test_without_a_timeout_long_silence_is_logged_once_with_stacks(runner, tmp_path, monkeypatch, caplog):
+    latch = Latch(tmp_path / "latch")
+
+    class OpensLatch(logging.Handler):
+        def emit(self, record):
+            latch.open()
+
+    handler = OpensLatch()
+    logging.getLogger("headrace").addHandler(handler)
+    monkeypatch.setattr(drive, "SILENCE_S", 0.05)
+    with caplog.at_level(logging.WARNING, "headrace"):
+        assert list(runner.run(ActTask(), [Act(do=tasks.square, value=3, latch=latch)])) == [9]
+    logging.getLogger("headrace").removeHandler(handler)
+    (record,) = caplog.records
+    assert "sample act-3" in record.getMessage()
+    assert "in wait" in record.getMessage()
+
+
+# ---- death ----------------------------------------------------------------------------------------------------------
+
+
+def test_a_worker_killed_while_idle_is_replaced_at_the_next_run():
+    runner = ProcessRunner(1, context="fork", persistent=True)
+    task = ActTask()
+    before = psutil.Process().children()
+    assert list(runner.run(task, SQUARES)) == [0, 1, 4, 9, 16]
+    (worker,) = [child for child in psutil.Process().children() if child not in before]
+    worker.kill()
+    while worker.status() != psutil.STATUS_ZOMBIE:  # not waited for: its exit status is the pool's to collect
+        time.sleep(0.002)
+    assert list(runner.run(task, SQUARES)) == [0, 1, 4, 9, 16]
+    runner.close()
+
+
+def test_another_task_gets_other_workers():
+    runner = ProcessRunner(1, context="fork", persistent=True)
+    pid = Act(do=os_pid)
+    task = ActTask()
+    (first,) = runner.run(task, [pid])
+    (again,) = runner.run(task, [pid])
+    (other,) = runner.run(ActTask(), [pid])
+    assert first == again != other
+    del runner, task  # forgetting the runner ends its idle workers
+    gc.collect()
+
+
+def os_pid(act, mark):
+    return os.getpid()
+
+
+def test_two_live_runs_of_a_persistent_runner_keep_one_pool():
+    runner = ProcessRunner(1, context="fork", persistent=True)
+    task = ActTask()
+    one, two = runner.run(task, SQUARES), runner.run(task, SQUARES)
+    assert list(zip(one, two, strict=True)) == [(v, v) for v in (0, 1, 4, 9, 16)]
+    runner.close()
+
+
+def test_a_worker_is_no_place_for_workers():
+    def nested(act, mark):
+        return list(ProcessRunner(1, context="fork").run(ActTask(), SQUARES))
+
+    globals()["nested"], nested.__qualname__ = nested, "nested"
+    with pytest.raises(ConfigurationError, match=r"^worker processes cannot be started from inside a worker process"):
+        list(ProcessRunner(1, context="fork").run(ActTask(), [Act(do=nested)]))
+
+
+def test_a_handler_for_sigterm_does_not_reach_the_workers():
+    called = []
+    before = signal.signal(signal.SIGTERM, lambda *_: called.append(1))
+    try:
+        with pytest.raises(WorkerDied, match=r"^worker 0 was ended by SIGTERM"):
+            list(ProcessRunner(1, context="fork").run(ActTask(), [Act(do=terminate_self)]))
+    finally:
+        signal.signal(signal.SIGTERM, before)
+    assert not called
+
+
+def terminate_self(act, mark):
+    os.kill(os.getpid(), signal.SIGTERM)
+
+
+def test_a_forked_child_of_the_consumer_harms_no_worker():
+    results = ProcessRunner(2, context="fork").run(ActTask(), SQUARES)
+    assert next(results) == 0
+    pid = os.fork()
+    if pid == 0:
+        results.close()  # as when the copy of the iterator is collected in there
+        os._exit(0)
+    assert os.waitpid(pid, 0)[1] == 0
+    assert list(results) == [1, 4, 9, 16]
+
+
+@pytest.mark.parametrize(
+    ("exitcode", "first_line", "word"),
+    [
+        (-signal.SIGKILL, "worker 1 was ended by SIGKILL", "out-of-memory"),
+        (-signal.SIGBUS, "worker 1 was ended by SIGBUS", "/dev/shm"),
+        (-signal.SIGSEGV, "worker 1 was ended by SIGSEGV", "native code"),
+        (-signal.SIGABRT, "worker 1 was ended by SIGABRT", "native code"),
+        (-signal.SIGTERM, "worker 1 was ended by SIGTERM", "outside"),
+        (-62, "worker 1 was ended by signal 62", "native code"),
+        (0, "worker 1 ended with exit status 0", "os._exit"),
+        (7, "worker 1 ended with exit status 7", "os._exit"),
+        (None, "worker 1 ended", "not known"),
+    ],
+)
+def test_every_death_has_its_words(exitcode, first_line, word):
+    error = death_error(1, exitcode, Where(sample_id="a.png", worker=1), has_started=True, stack="File x")
+    text = str(error)
+    assert text.splitlines()[0] == first_line
+    assert word in text
+    assert "sample a.png" in text
+    assert "replay" in error.do[0]
+    assert error.exitcode == exitcode
