@@ -21,7 +21,8 @@ help: ## this list
 demo: $(INSTALLED) ## a small real data set: a broken loader diagnosed, mended, trained, stopped and resumed
 	$(BIN)/headrace demo $(ARGS)
 
-# Coverage is a lamp to search by, not a gate: no threshold. Set the report aside with `make test COVER=`.
+# Coverage is a lamp to search by, not a gate: no threshold. It sees this process only: measured workers start later, die
+# later and print more, and the tests of how workers die would notice. `make test COVER=` does without it.
 COVER ?= -m coverage run
 test: $(INSTALLED) ## all tests: the suite, the doctests of src, every block of README and guide; then branch coverage
 	@rm -f .coverage .coverage.*

@@ -126,7 +126,7 @@ class Where:
         shell_id = "'" + str(self.sample_id).replace("'", "'\\''") + "'"
         return (
             f"loader.replay({self.sample_id!r}, epoch={epoch})    # here: the same sample, the same random draws\n"
-            f"       headrace replay TARGET {shell_id} --epoch {epoch}"
+            f"         headrace replay TARGET {shell_id} --epoch {epoch}"
             f"{'' if self.seed is None else f' --seed {self.seed}'}"
             "    # from a shell; TARGET is train.py:make_loader"
         )

@@ -46,7 +46,7 @@ def test_any_strided_tensor_arrives_equal(dtype, shape, layout, seed):
     generator = torch.Generator().manual_seed(seed)
     tensor = torch.randint(0, 2, shape, generator=generator).to(dtype)
     if layout == "reversed":
-        tensor = tensor.permute(*reversed(range(tensor.dim())))
+        tensor = tensor.permute(tuple(reversed(range(tensor.dim()))))
     elif layout == "every other" and tensor.dim():
         tensor = tensor[::2]
     elif layout == "expanded":

@@ -13,10 +13,10 @@ import time
 import numpy as np
 import psutil
 import pytest
-import torch
 
-from headrace.engine.run import PipeTransport, ProcessRunner, ThreadRunner, drive
+from headrace.engine.run import InlineRunner, PipeTransport, ProcessRunner, ThreadRunner, drive, lifetime
 from headrace.engine.run.deaths import death_error
+from headrace.engine.run.pool import Pool
 from headrace.errors import ConfigurationError, StuckWorker, Where, WorkerDied
 from headrace.testing import nothing_left, tasks
 from headrace.testing.tasks import Act, ActTask, Latch
@@ -85,18 +85,6 @@ def test_fork_needs_no_pickle():
     assert list(ProcessRunner(1, context="fork").run(ActTask(luggage=lambda: 1), SQUARES)) == [0, 1, 4, 9, 16]
 
 
-@pytest.fixture(scope="module")  # made before the look around: multiprocessing keeps the memory of its values
-def shared_value():
-    return multiprocessing.get_context("spawn").Value("i", 3)
-
-
-def test_shared_values_and_plain_tensors_reach_spawned_workers(shared_value):
-    plain = torch.arange(3)
-    luggage = {"epoch": shared_value, "tensor": plain, "same": plain}
-    assert list(ProcessRunner(1, context="spawn").run(ActTask(luggage=luggage), SQUARES)) == [0, 1, 4, 9, 16]
-    assert not plain.is_shared()  # the user's memory is where it was
-
-
 # ---- results --------------------------------------------------------------------------------------------------------
 
 
@@ -130,7 +118,7 @@ def test_orders_of_megabytes_pass():
 
 def test_an_order_that_does_not_pickle_is_reported():
     with pytest.raises((AttributeError, pickle.PicklingError), match="lambda"):
-        list(ProcessRunner(1, context="fork").run(ActTask(), [Act(do=lambda act, mark: 1)]))
+        list(ProcessRunner(1, context="fork").run(ActTask(), [Act(do=lambda *_: 1)]))
 
 
 def test_a_stuck_worker_is_found_even_while_it_is_being_sent_to(tmp_path):
@@ -168,19 +156,64 @@ def test_without_a_timeout_long_silence_is_logged_once_with_stacks(runner, tmp_p
 def test_a_worker_killed_while_idle_is_replaced_at_the_next_run():
     runner = ProcessRunner(1, context="fork", persistent=True)
     task = ActTask()
-    before = psutil.Process().children()
-    assert list(runner.run(task, SQUARES)) == [0, 1, 4, 9, 16]
-    (worker,) = [child for child in psutil.Process().children() if child not in before]
-    worker.kill()
-    while worker.status() != psutil.STATUS_ZOMBIE:  # not waited for: its exit status is the pool's to collect
+    (pid,) = runner.run(task, [Act(do=tasks.name_process)])
+    os.kill(pid, signal.SIGKILL)
+    while any(child.pid == pid for child in multiprocessing.active_children()):
         time.sleep(0.002)
     assert list(runner.run(task, SQUARES)) == [0, 1, 4, 9, 16]
     runner.close()
 
 
+def test_the_death_of_one_worker_waits_for_the_results_before_it(tmp_path, monkeypatch):
+    latch = Latch(tmp_path / "latch")
+    num_checks = 0
+
+    def check(pool):
+        nonlocal num_checks
+        num_checks += 1
+        if num_checks == 3:  # by now the death was reported by the pipe, and by two checks
+            latch.open()
+        original(pool)
+
+    original = Pool.check
+    monkeypatch.setattr(Pool, "check", check)
+    monkeypatch.setattr(drive, "_TICK_S", 0.05)
+    orders = [Act(do=tasks.square, value=3, latch=latch, pin=0), Act(do=tasks.kill_self, pin=1)]
+    results = ProcessRunner(2, context="fork").run(ActTask(), orders)
+    assert next(results) == 9
+    with pytest.raises(WorkerDied, match=r"^worker 1 was ended by SIGKILL"):
+        next(results)
+
+
+def test_a_failing_order_of_an_abandoned_run_does_not_shorten_the_next(tmp_path):
+    latch = Latch(tmp_path / "latch")
+    runner = ProcessRunner(1, context="fork", persistent=True)
+    task = ActTask()
+    broken_off = runner.run(task, [Act(do=tasks.square, value=3), Act(do=tasks.fail, latch=latch)])
+    assert next(broken_off) == 9
+    broken_off.close()
+
+    def orders():
+        latch.open()
+        for value in range(20):
+            yield Act(do=tasks.square, value=value)
+
+    assert list(runner.run(task, orders())) == [value**2 for value in range(20)]
+    runner.close()
+
+
+@pytest.mark.parametrize("runner", [InlineRunner(), ThreadRunner(1), ProcessRunner(1, context="fork")], ids=repr)
+def test_a_task_that_does_not_close_is_reported_to_whoever_breaks_off(runner, monkeypatch):
+    monkeypatch.setattr(lifetime, "HASTY_GRACE_S", 60.0)
+    results = runner.run(ActTask(fails_in="close"), SQUARES)
+    assert next(results) == 0
+    with pytest.raises(ValueError, match=r"^closing fails"):
+        results.close()
+
+
 def test_another_task_gets_other_workers():
     runner = ProcessRunner(1, context="fork", persistent=True)
-    pid = Act(do=os_pid)
+    pid = Act(do=tasks.name_process)
     task = ActTask()
     (first,) = runner.run(task, [pid])
     (again,) = runner.run(task, [pid])
@@ -188,10 +221,6 @@ def test_another_task_gets_other_workers():
     assert first == again != other
     del runner, task  # forgetting the runner ends its idle workers
     gc.collect()
-
-
-def os_pid(act, mark):
-    return os.getpid()
 
 
 def test_two_live_runs_of_a_persistent_runner_keep_one_pool():
@@ -203,7 +232,7 @@ def test_two_live_runs_of_a_persistent_runner_keep_one_pool():
 
 
 def test_a_worker_is_no_place_for_workers():
-    def nested(act, mark):
+    def nested(task, act, mark):
         return list(ProcessRunner(1, context="fork").run(ActTask(), SQUARES))
 
     globals()["nested"], nested.__qualname__ = nested, "nested"
@@ -222,7 +251,7 @@ def test_a_handler_for_sigterm_does_not_reach_the_workers():
     assert not called
 
 
-def terminate_self(act, mark):
+def terminate_self(task, act, mark):
     os.kill(os.getpid(), signal.SIGTERM)
 
 

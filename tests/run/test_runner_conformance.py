@@ -1,5 +1,7 @@
 """Every runner sits the same exam."""
 
+import pytest
+
 from headrace.engine.run import InlineRunner, ProcessRunner, ThreadRunner
 from headrace.testing import RunnerSuite
 
@@ -29,9 +31,11 @@ class TestFork(_Processes):
     context = "fork"
 
 
+@pytest.mark.slow
 class TestForkserver(_Processes):
     context = "forkserver"
 
 
+@pytest.mark.slow
 class TestSpawn(_Processes):
     context = "spawn"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pathlib
+import sys
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Annotated
 
@@ -11,6 +12,7 @@ import typer
 from headrace.cli.options import OutputFile, Target
 from headrace.cli.output import write_result
 from headrace.cli.progress import bar, spinner
+from headrace.errors import HeadraceError
 
 if TYPE_CHECKING:
     from headrace.contract import Contract
@@ -45,9 +47,7 @@ def command(
     agreed = None if check is None else Contract.load(check)
     plan = Plan.of(Subject(load_target(target)).dataset)
     if agreed is None:
-        with spinner(f"looking at samples of {target}"):
-            inferred = Contract.infer(plan)
-        write_result(inferred.to_toml(), output)
+        write_result(_infer(plan).to_toml(), output)
         return
     rows = _spread(len(plan), is_full=full)
     violations = [breach.message for breach in agreed.check_size(len(plan))]
@@ -57,6 +57,21 @@ def command(
         "\n".join([f"{checked}: {_counted(violations)}", *_listed(violations), _changes(plan, agreed)]), output
     )
     raise typer.Exit(1 if violations else 0)
+
+
+def _infer(plan: Plan) -> Contract:
+    """Infers a contract; a sample that fails ends the command, with the traceback of the user's code."""
+    from headrace.contract import Contract
+    from headrace.doctor.stacks import user_traceback
+
+    try:
+        with spinner("looking at samples"):
+            return Contract.infer(plan)
+    except HeadraceError:
+        raise
+    except Exception as error:
+        sys.stderr.write(user_traceback(error) + "\n")
+        raise typer.Exit(2) from None
 
 
 def _spread(num_samples: int, *, is_full: bool) -> list[int]:
@@ -72,8 +87,7 @@ def _check(plan: Plan, index: int, agreed: Contract) -> Iterator[str]:
     try:
         sample = plan.sample(index)
     except Exception as error:
-        reason = str(error).partition("\n")[0]
-        yield f"sample {sample_id}: cannot be loaded: {type(error).__name__}: {reason}"
+        yield f"sample {sample_id}: cannot be loaded: {_first_line(error)}"
         return
     yield from (breach.message for breach in agreed.check_sample(sample, sample_id))
 
@@ -95,5 +109,9 @@ def _changes(plan: Plan, agreed: Contract) -> str:
     try:
         changes = agreed.diff(Contract.infer(plan))
     except Exception as error:  # the violations above say the same of more samples
-        return f"nothing can be inferred today: {type(error).__name__}: {str(error).partition(chr(10))[0]}"
+        return f"nothing can be inferred today: {_first_line(error)}"
     return f"\nwhat the data set would infer today (+) and the contract says (-):\n{changes}" if changes else ""
+
+
+def _first_line(error: Exception) -> str:
+    return f"{type(error).__name__}: {error}".partition("\n")[0]

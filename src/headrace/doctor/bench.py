@@ -7,6 +7,7 @@ works, `transform` while a transform of the data set's own runs, or the names th
 from __future__ import annotations
 
 import contextlib
+import random
 import sys
 import time
 from collections.abc import Iterator
@@ -61,11 +62,11 @@ class Bench:
         self._count_time()
         self.is_listening = False
 
-    def enter(self, stage: str, location: str | None = None) -> None:
-        """Goes on to another stage; a location adds where its function stands."""
+    def enter(self, stage: str) -> None:
+        """Goes on to another stage."""
         self._count_time()
         self.stage = stage
-        self._recorder.note_stage(f"{stage} ({location})" if location else stage)
+        self._recorder.note_stage(stage)
 
     @contextlib.contextmanager
     def inside(self, stage: str) -> Iterator[None]:
@@ -118,8 +119,6 @@ class Bench:
 
         Only those that the target has imported: random, numpy's and torch's.
         """
-        import random
-
         key = derive_key("doctor", seed, *parts)
         random.seed(key)
         numpy_random: Any = getattr(sys.modules.get("numpy"), "random", None)

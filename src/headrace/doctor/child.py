@@ -47,15 +47,7 @@ class Child:
         try:
             self._process = subprocess.Popen(
                 # -P: the folder in which one happens to be does not get in the way of the child's own imports.
-                [
-                    sys.executable,
-                    "-P",
-                    "-m",
-                    "headrace.doctor.lab_child",
-                    *map(str, descriptors),
-                    str(os.getpid()),
-                    spec,
-                ],
+                [sys.executable, "-P", "-m", "headrace.doctor.lab_child", *map(str, [*descriptors, os.getpid()]), spec],
                 stdin=subprocess.DEVNULL,
                 stdout=output_write,
                 stderr=output_write,
@@ -178,14 +170,18 @@ class Child:
         return self._process.poll() is not None
 
     def _hear_output(self) -> None:
-        with contextlib.suppress(BlockingIOError, OSError):
-            while chunk := os.read(self._output_end, 65536):
-                self._printed += chunk
-                del self._printed[:-OUTPUT_BYTES]
-                if len(chunk) < 65536:
-                    return
-            if self._output_end in self._heard:
-                self._heard.remove(self._output_end)
+        """Takes what was printed, a bounded part of it at a time: some programs print faster than one can listen."""
+        for _ in range(16):
+            try:
+                chunk = os.read(self._output_end, 65536)
+            except BlockingIOError:
+                return
+            if not chunk:  # everybody who could print has ended
+                if self._output_end in self._heard:
+                    self._heard.remove(self._output_end)
+                return
+            self._printed += chunk
+            del self._printed[:-OUTPUT_BYTES]
 
 
 def _wait_until_gone(family: list[psutil.Process], timeout_s: float) -> None:

@@ -76,7 +76,7 @@ class Options:
             max_streamed=200 if self.quick else 2000,
             seed=self.seed,
             kinds=frozenset(kinds),
-            contract=self.contract,
+            contract=None if self.contract is None else os.fspath(self.contract),
             num_classes=self.num_classes,
         )
 

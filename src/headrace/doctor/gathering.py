@@ -9,8 +9,7 @@ from __future__ import annotations
 
 import collections
 import dataclasses
-import os
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Sequence
 
 from headrace.doctor.evidence import (
     CollateTrial,
@@ -29,11 +28,9 @@ from headrace.doctor.probes.reads import Prepared, ReadSamples, choose_indices, 
 from headrace.doctor.probes.streams import CompareStreams
 from headrace.doctor.probes.targets import find_targets
 from headrace.doctor.report.model import RunRow, StageRow
-from headrace.errors import TargetError
 
 __all__ = ["Gathering", "Wishes", "gather"]
 
-Say = Callable[[str], None]
 _KINDS: tuple[type[Evidence], ...] = (LoaderFacts, SampleReads, CollateTrial, ContractCheck, WorkerStreams)
 
 
@@ -41,18 +38,19 @@ _KINDS: tuple[type[Evidence], ...] = (LoaderFacts, SampleReads, CollateTrial, Co
 class Wishes:
     """How much to look at, and what the user says beforehand."""
 
+    kinds: frozenset[type[Evidence]]
+    """What the rules ask for; nothing else is run."""
     max_samples: int | None
     """Samples that are prepared one by one; None = all."""
     max_streamed: int
     """Samples that are taken of a stream, each way."""
     seed: int
-    kinds: frozenset[type[Evidence]]
-    """What the rules ask for; nothing else is run."""
-    contract: str | os.PathLike[str] | None = None
+    contract: str | None = None
+    """Path of a contract file."""
     num_classes: int | None = None
 
 
-@dataclasses.dataclass
+@dataclasses.dataclass(slots=True)
 class Gathering:
     """What was found out, and why the rest was not."""
 
@@ -67,176 +65,144 @@ class Gathering:
         """Keeps evidence under its type."""
         self.evidence[type(found)] = found
 
+    def lacks(self, kinds: Iterable[type[Evidence]], reason: str) -> None:
+        """Says why kinds of evidence are not there."""
+        self.missing |= dict.fromkeys(kinds, reason)
+
     def note(self, name: str, ending: Ending, detail: str = "") -> None:
         """Adds a row for an experiment that was run."""
-        self.runs.append(
-            RunRow(name=name, outcome=ending.outcome, wall_s=ending.wall_s, detail=detail or _told(ending))
-        )
+        told = "; ".join(filter(None, [detail, _told(ending)]))
+        self.runs.append(RunRow(name=name, outcome=ending.outcome, wall_s=ending.wall_s, detail=told))
 
 
-def gather(lab: Lab, wishes: Wishes, say: Say) -> Gathering:
-    """Runs every probe that fits the target.
+def gather(lab: Lab, wishes: Wishes, say: Callable[[str], None]) -> Gathering:
+    """Runs every probe that the rules need and that fits the target.
 
     Raises:
-        TargetError: TARGET cannot be loaded at all.
+        TargetError: TARGET cannot be loaded.
     """
     found = Gathering()
     say("loading the target")
-    introduction = _introduce(lab, wishes, found)
-    if introduction is None:
-        return found
-    found.missing |= dict.fromkeys(_KINDS, "no rule that was asked for needs it")
-    violations = list(introduction.violations)
-    if wishes.kinds & {SampleReads, CollateTrial, ContractCheck}:
-        prepared = _read(lab, introduction, wishes, found, violations, say)
-        if prepared is not None and wishes.kinds & {CollateTrial, ContractCheck}:
-            _join(lab, introduction, wishes, prepared, found, violations, say)
-        if prepared is not None:
-            _check_contract(introduction, wishes, prepared, found, violations)
-    if WorkerStreams in wishes.kinds:
-        _stream(lab, introduction, wishes, found, say)
-    return found
-
-
-def _introduce(lab: Lab, wishes: Wishes, found: Gathering) -> Introduction | None:
     heard: list[Introduction] = []
-    ending = lab.run(AskFacts(contract=_path(wishes)), heard.append)
+    ending = lab.run(AskFacts(contract=wishes.contract), heard.append)
     if lab.loading_s is not None:
         found.runs.append(RunRow(name="load target", outcome="done", wall_s=lab.loading_s))
     found.note("facts", ending)
     if not heard:
-        found.missing |= dict.fromkeys(_KINDS, f"the loader did not say what it is: {_told(ending)}")
-        return None
+        found.lacks(_KINDS, f"the loader did not say what it is: {_told(ending)}")
+        return found
     found.introduction = heard[0]
     found.add(heard[0].facts)
-    return heard[0]
+    found.lacks(_KINDS, "no rule that was asked for needs it")
+    _Round(lab, wishes, say, found, heard[0]).run()
+    return found
 
 
-def _read(
-    lab: Lab, introduction: Introduction, wishes: Wishes, found: Gathering, violations: list[Violation], say: Say
-) -> list[Prepared] | None:
-    """Prepares samples one by one; None if there are none to be prepared."""
-    facts = introduction.facts
-    if facts.is_iterable or facts.num_samples is None:
-        for kind in (SampleReads, CollateTrial, ContractCheck):
-            found.missing[kind] = "the data set is a stream: its samples cannot be asked for one by one"
-        return None
-    limit = facts.num_samples if wishes.max_samples is None else wishes.max_samples
-    indices = choose_indices(facts.num_samples, limit, wishes.seed)
-    experiment = ReadSamples(indices=indices, seed=wishes.seed, contract=_path(wishes))
-    try:
-        prepared, ending = read_samples(lab, experiment, say)
-    except TargetError as error:  # it was loaded once and is not loaded again
-        found.missing[SampleReads] = f"the target could not be loaded again: {error.what}"
-        return []
-    detail = f"{len(prepared):,} of {len(indices):,} chosen samples, {facts.num_samples:,} in all"
-    found.note("reads", ending, _with_troubles(detail, prepared, ending))
-    if not prepared and indices:
-        found.missing[SampleReads] = f"no sample was examined: {_told(ending)}"
-        return []
-    reads = tuple(one.read for one in prepared)
-    num_classes, said_by = _num_classes(introduction, wishes)
-    readable = [read for read in reads if read.outcome == "ok"]
-    found.add(
-        SampleReads(
-            num_samples=facts.num_samples,
+class _Round:
+    """The probes after the introduction, one after another."""
+
+    def __init__(
+        self, lab: Lab, wishes: Wishes, say: Callable[[str], None], found: Gathering, introduction: Introduction
+    ) -> None:
+        self._lab, self._wishes, self._say, self._found = lab, wishes, say, found
+        self._introduction = introduction
+        self._facts = introduction.facts
+        self._violations: list[Violation] = list(introduction.violations)
+
+    def run(self) -> None:
+        kinds = self._wishes.kinds
+        about_samples = kinds & {SampleReads, CollateTrial, ContractCheck}
+        if self._facts.is_iterable or self._facts.num_samples is None:
+            self._found.lacks(about_samples, "the data set is a stream: its samples cannot be asked for one by one")
+        elif about_samples:
+            prepared = self._read_samples(self._facts.num_samples)
+            if kinds & {CollateTrial, ContractCheck}:
+                self._join_samples(prepared)
+            self._check_contract(sum(one.read.outcome == "ok" for one in prepared))
+        if WorkerStreams in kinds:
+            self._compare_streams()
+
+    def _read_samples(self, num_samples: int) -> list[Prepared]:
+        wishes = self._wishes
+        limit = num_samples if wishes.max_samples is None else wishes.max_samples
+        indices = choose_indices(num_samples, limit, wishes.seed)
+        experiment = ReadSamples(indices=indices, seed=wishes.seed, contract=wishes.contract)
+        prepared, ending = read_samples(self._lab, experiment, self._say)
+        self._found.note("reads", ending, _describe_reads(prepared, len(indices), num_samples))
+        if not prepared and indices:
+            self._found.lacks([SampleReads], f"no sample was examined: {_told(ending)}")
+            return []
+        self._found.add(self._make_reads(prepared, num_samples))
+        self._found.stages += _stage_rows(prepared)
+        self._violations += [violation for one in prepared for violation in one.violations]
+        return prepared
+
+    def _make_reads(self, prepared: Sequence[Prepared], num_samples: int) -> SampleReads:
+        reads = tuple(one.read for one in prepared)
+        num_classes, said_by = self._introduction.classes or (None, None)
+        if self._wishes.num_classes is not None:
+            num_classes, said_by = self._wishes.num_classes, "--num-classes"
+        readable = [read for read in reads if read.outcome == "ok"]
+        targets = self._introduction.target_fields
+        return SampleReads(
+            num_samples=num_samples,
             reads=reads,
-            is_full=len(reads) == facts.num_samples,
+            is_full=len(reads) == num_samples,
             num_classes=num_classes,
             num_classes_from=said_by,
-            target_fields=introduction.target_fields or find_targets(readable, knows_classes=num_classes is not None),
+            target_fields=targets or find_targets(readable, knows_classes=num_classes is not None),
         )
-    )
-    found.stages += _stage_rows(prepared)
-    violations += [violation for one in prepared for violation in one.violations]
-    return prepared
 
-
-def _join(
-    lab: Lab,
-    introduction: Introduction,
-    wishes: Wishes,
-    prepared: list[Prepared],
-    found: Gathering,
-    violations: list[Violation],
-    say: Say,
-) -> None:
-    size = introduction.facts.batch_size if introduction.joins_samples else 1
-    chosen = choose_samples([one.read for one in prepared], size)
-    if not chosen:
-        found.missing[CollateTrial] = "no readable sample was found to join"
-        return
-    say("joining samples")
-    experiment = JoinSamples(indices=chosen, seed=wishes.seed, contract=_path(wishes))
-    try:
+    def _join_samples(self, prepared: Sequence[Prepared]) -> None:
+        size = self._facts.batch_size if self._introduction.joins_samples else 1
+        chosen = choose_samples([one.read for one in prepared], size)
+        if not chosen:
+            self._found.lacks([CollateTrial], "no readable sample was found to join")
+            return
+        self._say("joining samples")
         joined, ending = try_collation(
-            lab, experiment, collate=introduction.collate, is_default=introduction.has_default_collate
+            self._lab,
+            JoinSamples(indices=chosen, seed=self._wishes.seed, contract=self._wishes.contract),
+            collate=self._introduction.collate,
+            is_default=self._introduction.has_default_collate,
         )
-    except TargetError as error:
-        found.missing[CollateTrial] = f"the target could not be loaded again: {error.what}"
-        return
-    if joined is None:
-        found.note("collation", ending)
-        found.missing[CollateTrial] = f"the samples could not be joined for another reason: {_told(ending)}"
-        return
-    verb = "joined" if joined.trial.succeeded else "not joined"
-    found.note("collation", ending, f"{len(chosen)} samples {verb} by {joined.trial.collate}")
-    found.add(joined.trial)
-    found.stages.append(StageRow(name="collate", num_samples=len(chosen), wall_s=joined.wall_s))
-    violations += joined.violations
+        if joined is None:
+            self._found.note("collation", ending)
+            self._found.lacks([CollateTrial], f"the samples were not joined: {_told(ending)}")
+            return
+        verb = "joined" if joined.trial.succeeded else "not joined"
+        self._found.note("collation", ending, f"{len(chosen)} samples {verb} by {joined.trial.collate}")
+        self._found.add(joined.trial)
+        self._found.stages.append(StageRow(name="collate", num_samples=len(chosen), wall_s=joined.wall_s))
+        self._violations += joined.violations
+
+    def _check_contract(self, num_readable: int) -> None:
+        if not self._introduction.has_contract:
+            self._found.lacks([ContractCheck], "there is no contract to hold the samples against (--contract FILE)")
+        elif not num_readable:
+            self._found.lacks([ContractCheck], "no readable sample was found to hold against the contract")
+        else:
+            self._found.add(check_contract(self._wishes.contract, num_readable, self._violations))
+
+    def _compare_streams(self) -> None:
+        if not self._facts.is_iterable:
+            self._found.lacks([WorkerStreams], "the data set is not a stream: a sampler shares its samples out")
+            return
+        self._say("comparing the workers' streams")
+        # Without workers the fault sleeps until somebody adds some: two show it.
+        num_workers = self._facts.num_workers or 2
+        self._lab.close()  # a process of its own, so that the workers inherit nothing from earlier probes
+        heard: list[WorkerStreams] = []
+        experiment = CompareStreams(num_workers=num_workers, limit=self._wishes.max_streamed, seed=self._wishes.seed)
+        ending = self._lab.run(experiment, heard.append)
+        self._found.note("streams", ending, f"one process against {num_workers} workers")
+        if heard:
+            self._found.add(heard[0])
+        else:
+            self._found.lacks([WorkerStreams], f"the streams could not be compared: {_told(ending)}")
 
 
-def _check_contract(
-    introduction: Introduction,
-    wishes: Wishes,
-    prepared: list[Prepared],
-    found: Gathering,
-    violations: list[Violation],
-) -> None:
-    if not introduction.has_contract:
-        found.missing[ContractCheck] = "there is no contract to hold the samples against (--contract FILE)"
-        return
-    num_checked = sum(one.read.outcome == "ok" for one in prepared)
-    if not num_checked:
-        found.missing[ContractCheck] = "no readable sample was found to hold against the contract"
-        return
-    found.add(check_contract(wishes.contract, num_checked, violations))
-
-
-def _stream(lab: Lab, introduction: Introduction, wishes: Wishes, found: Gathering, say: Say) -> None:
-    if not introduction.facts.is_iterable:
-        found.missing[WorkerStreams] = "the data set is not a stream: a sampler shares its samples out to the workers"
-        return
-    say("comparing the workers' streams")
-    heard: list[WorkerStreams] = []
-    # Without workers the fault sleeps until somebody adds some: two show it.
-    num_workers = introduction.facts.num_workers or 2
-    lab.close()  # a process of its own, so that the workers inherit nothing from earlier probes
-    try:
-        ending = lab.run(
-            CompareStreams(num_workers=num_workers, limit=wishes.max_streamed, seed=wishes.seed), heard.append
-        )
-    except TargetError as error:
-        found.missing[WorkerStreams] = f"the target could not be loaded again: {error.what}"
-        return
-    found.note("streams", ending, f"one process against {num_workers} workers" if heard else "")
-    if heard:
-        found.add(heard[0])
-    else:
-        found.missing[WorkerStreams] = f"the streams could not be compared: {_told(ending)}"
-
-
-def _path(wishes: Wishes) -> str | None:
-    return None if wishes.contract is None else os.path.abspath(wishes.contract)  # noqa: PTH100 - the file as named
-
-
-def _num_classes(introduction: Introduction, wishes: Wishes) -> tuple[int | None, str | None]:
-    if wishes.num_classes is not None:
-        return wishes.num_classes, "--num-classes"
-    return introduction.classes or (None, None)
-
-
-def _stage_rows(prepared: list[Prepared]) -> list[StageRow]:
+def _stage_rows(prepared: Sequence[Prepared]) -> list[StageRow]:
     """Time by stage over the samples that told theirs, in the order in which samples enter the stages."""
     wall_s: dict[str, float] = collections.defaultdict(float)
     num_samples: collections.Counter[str] = collections.Counter()
@@ -247,10 +213,11 @@ def _stage_rows(prepared: list[Prepared]) -> list[StageRow]:
     return [StageRow(name=stage, num_samples=num_samples[stage], wall_s=seconds) for stage, seconds in wall_s.items()]
 
 
-def _with_troubles(detail: str, prepared: list[Prepared], ending: Ending) -> str:
+def _describe_reads(prepared: Sequence[Prepared], num_chosen: int, num_samples: int) -> str:
+    """`64 of 64 chosen samples, 1,797 in all; 1 error`."""
     counts = collections.Counter(one.read.outcome for one in prepared)
     troubles = [f"{counts[outcome]} {outcome}" for outcome in ("error", "stuck", "crashed") if counts[outcome]]
-    return "; ".join([detail, *troubles, *([_told(ending)] if ending.outcome != "done" else [])])
+    return "; ".join([f"{len(prepared):,} of {num_chosen:,} chosen samples, {num_samples:,} in all", *troubles])
 
 
 def _told(ending: Ending) -> str:

@@ -29,6 +29,8 @@ __all__ = ["Budget", "Ending", "Experiment", "Lab"]
 
 TICK_S = 0.05
 """How often the flight recorder is looked at; a few microseconds each time."""
+MAX_LATE = 1000
+"""Records that are still taken when the budget is spent: what the pipe may hold of finished samples."""
 FIRST_SAMPLE_FACTOR = 2.0
 """A child's first sample may open archives and import decoders: it gets this many times the deadline."""
 
@@ -117,11 +119,17 @@ class Lab:
         """Runs one experiment and hands each of its records over as soon as it is there.
 
         Raises:
-            TargetError: TARGET could not be loaded in the child.
+            TargetError: TARGET could not be loaded. Once it has been, a failure to load it again is an ending.
         """
         if self._budget.left_s <= 0:
             return Ending(outcome="over-budget", wall_s=0.0)
-        child = self._well_child()
+        try:
+            child = self._well_child()
+        except TargetError as error:
+            if self.loading_s is None:
+                raise
+            outcome: Literal["failed", "over-budget"] = "failed" if self._budget.left_s > 0 else "over-budget"
+            return Ending(outcome=outcome, wall_s=0.0, cause=f"it could not be loaded again: {error.what}")
         started = time.monotonic()
         ending = None
         try:
@@ -162,57 +170,57 @@ class Lab:
                 ending = self._crashed(child, time.monotonic())
                 raise TargetError(
                     f"TARGET {self._spec}: the interpreter ended while it was being loaded: {ending.cause}",
-                    why=f"it stood at {ending.at}" if ending.at else None,
-                    do=_shown(ending.output),
+                    why=_last_known(ending.at, ending.output),
                 )
             if self._budget.left_s <= 0:
                 place, _ = trim_dump(child.dump_stacks())
                 raise TargetError(
                     f"TARGET {self._spec} was not loaded within {self._budget.seconds:g} s",
-                    why=f"it stands at {place}" if place else None,
-                    do=[
-                        'put what trains under  if __name__ == "__main__":  so that the file can be imported',
-                        *_shown(child.output),
-                    ],
+                    why=_last_known(place, child.output),
+                    do='put what trains under  if __name__ == "__main__":  so that the file can be imported',
                 )
 
     def _watch(self, child: Child, receive: Callable[[Any], None], started: float) -> Ending | None:
         """Receives records until the experiment ends; None if the child ended on its own."""
-        num_begun = child.recorder.num_begun
-        since = started
+        num_begun, since, num_late = child.recorder.num_begun, started, 0
         while True:
-            event = child.next_event(TICK_S)
+            is_spent = self._budget.left_s <= 0
+            event = child.next_event(0.0 if is_spent else TICK_S)
             now = time.monotonic()
             if event is not None:
                 kind, value = event
-                if kind == "record":
-                    receive(value)
-                elif kind == "done":
-                    return Ending(outcome="done", wall_s=now - started, output=child.output)
-                elif kind == "failed":
-                    cause, at, stack = value
-                    return Ending(
-                        outcome="failed", wall_s=now - started, cause=cause, at=at, stack=stack, output=child.output
-                    )
+                if kind != "record":
+                    return _said(kind, value, now - started, child.output)
+                receive(value)
+                num_late += is_spent
+                # Deadlines are looked at when all that was finished has been heard, or a child that talks on and on
+                # has had its due.
+                if num_late < MAX_LATE:
+                    continue
             elif child.has_ended:
                 return None
             if child.recorder.num_begun != num_begun:
                 num_begun, since = child.recorder.num_begun, now
-            limit = self._per_sample_s * (FIRST_SAMPLE_FACTOR if num_begun <= 1 else 1.0)
+            limit = self._per_sample_s * (FIRST_SAMPLE_FACTOR if child.recorder.num_rows <= 1 else 1.0)
             is_stuck = child.recorder.is_busy and now - since > limit
-            if is_stuck or self._budget.left_s <= 0:
-                return self._interrupted(child, "stuck" if is_stuck else "over-budget", now - started, now - since)
+            if is_spent:
+                return self._interrupted(child, "over-budget", now - started, now - since)
+            if is_stuck:
+                ending = self._interrupted(child, "stuck", now - started, now - since)
+                # If it went on while its stacks were written, it was slow and not stuck.
+                if child.recorder.is_busy and child.recorder.num_begun == num_begun:
+                    return ending
 
-    def _interrupted(
-        self, child: Child, outcome: Literal["stuck", "over-budget"], wall_s: float, mark_s: float
-    ) -> Ending:
+    @staticmethod
+    def _interrupted(child: Child, outcome: Literal["stuck", "over-budget"], wall_s: float, mark_s: float) -> Ending:
         mark = child.recorder.read()
         place, stack = trim_dump(child.dump_stacks())
         return Ending(
             outcome=outcome, wall_s=wall_s, mark=mark, mark_s=mark_s, at=place, stack=stack or None, output=child.output
         )
 
-    def _crashed(self, child: Child, started: float) -> Ending:
+    @staticmethod
+    def _crashed(child: Child, started: float) -> Ending:
         mark = child.recorder.read()
         place, stack = trim_dump(child.dump)
         return Ending(
@@ -226,6 +234,14 @@ class Lab:
         )
 
 
+def _said(kind: str, value: Any, wall_s: float, output: str) -> Ending:
+    """The ending that the child itself told."""
+    if kind == "done":
+        return Ending(outcome="done", wall_s=wall_s, output=output)
+    cause, at, stack = value
+    return Ending(outcome="failed", wall_s=wall_s, cause=cause, at=at, stack=stack, output=output)
+
+
 def _name_end(exit_code: int) -> str:
     """SIGSEGV, SIGKILL, ... or the exit status."""
     if exit_code >= 0:
@@ -236,7 +252,9 @@ def _name_end(exit_code: int) -> str:
         return f"signal {-exit_code}"
 
 
-def _shown(output: str) -> list[str]:
-    """The last lines that the user's code printed."""
+def _last_known(place: str | None, output: str) -> str | None:
+    """Where a child stood when it ended, and the last lines that the user's code printed."""
     lines = output.strip().splitlines()[-5:]
-    return ["its last output was:", *(f"  {line}" for line in lines)] if lines else []
+    told = [f"it stood at {place}"] if place else []
+    told += ["its last output was:", *(f"  {line}" for line in lines)] if lines else []
+    return "\n         ".join(told) or None

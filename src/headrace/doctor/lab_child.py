@@ -10,6 +10,7 @@ from __future__ import annotations
 import contextlib
 import faulthandler
 import os
+import resource
 import signal
 import sys
 from multiprocessing.connection import Connection
@@ -30,6 +31,7 @@ def main(arguments: list[str]) -> None:
     """Serves until the connection closes."""
     connection_number, recorder_number, dump_number, parent = map(int, arguments[:4])
     _end_with(parent)
+    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))  # a crash is reported, and leaves no file behind
     faulthandler.enable(dump_number, all_threads=True)
     faulthandler.register(signal.SIGUSR2, dump_number, all_threads=True)
     connection = Connection(connection_number)

@@ -3,9 +3,10 @@
 The child writes the sample's identity before it prepares the sample. The block is shared memory without a name, so a
 segmentation fault, `os._exit`, SIGKILL or a hang leaves the last entry readable, and nothing is left on disk.
 
-    offset 0     number of samples begun (u64)          changes exactly when a new sample is in hand
-    offset 8     1 while a sample is in hand (u64)
-    offset 16    row number (i64; -1 = no row, e.g. while a batch is joined)
+    offset 0     how often something was taken in hand (u64)
+    offset 8     how often that was a row of the data set (u64)
+    offset 16    1 while something is in hand (u64)
+    offset 24    row number (i64; -1 = no row, e.g. while a batch is joined)
     offset 64    stage, path, sample id: texts in slots of fixed size
 """
 
@@ -23,7 +24,7 @@ from headrace.errors import SampleId
 
 __all__ = ["FlightRecorder", "Mark"]
 
-_HEADER = struct.Struct("<QQq")
+_HEADER = struct.Struct("<QQQq")
 _SLOTS = {"stage": (64, 192), "path": (256, 4096), "sample_id": (4352, 8192)}
 """Offset and size in bytes of each text; 4096 is the longest path that Linux opens."""
 _SIZE = 16384
@@ -67,16 +68,17 @@ class FlightRecorder:
     # The child writes.
 
     def begin(self, index: int | None, sample_id: SampleId | None, path: str | None, stage: str) -> None:
-        """Notes that a sample is in hand from now on."""
+        """Notes what is in hand from now on."""
         self._put("sample_id", json.dumps(sample_id))
         self._put("path", path or "")
         self._put("stage", stage)
         # The header comes last: whoever sees the new count finds the texts that belong to it.
-        _HEADER.pack_into(self._memory, 0, self.num_begun + 1, 1, -1 if index is None else index)
+        num_rows = self.num_rows + (index is not None)
+        _HEADER.pack_into(self._memory, 0, self.num_begun + 1, num_rows, 1, -1 if index is None else index)
 
     def end(self) -> None:
         """Notes that nothing is in hand: no deadline runs."""
-        struct.pack_into("<Q", self._memory, 8, 0)
+        struct.pack_into("<Q", self._memory, 16, 0)
 
     def note_stage(self, stage: str) -> None:
         """Notes how far the sample in hand has come."""
@@ -90,18 +92,24 @@ class FlightRecorder:
 
     @property
     def num_begun(self) -> int:
-        """Samples begun so far: progress is a change of this number."""
+        """How often something was taken in hand: progress is a change of this number."""
         count: int = _HEADER.unpack_from(self._memory, 0)[0]
         return count
 
     @property
+    def num_rows(self) -> int:
+        """How often that was a row of the data set."""
+        count: int = _HEADER.unpack_from(self._memory, 0)[1]
+        return count
+
+    @property
     def is_busy(self) -> bool:
-        """True while a sample is in hand."""
-        return bool(_HEADER.unpack_from(self._memory, 0)[1])
+        """True while something is in hand."""
+        return bool(_HEADER.unpack_from(self._memory, 0)[2])
 
     def read(self) -> Mark | None:
         """Returns what is in hand; None if nothing is."""
-        _, is_busy, index = _HEADER.unpack_from(self._memory, 0)
+        _, _, is_busy, index = _HEADER.unpack_from(self._memory, 0)
         if not is_busy:
             return None
         text = self._get("sample_id")

@@ -89,7 +89,8 @@ def trim_dump(dump: str) -> tuple[str | None, str]:
             for frame in frames
             if not frame["file"].startswith(_PACKAGE)
         )
-    kept = [line for line in dump.splitlines() if _PACKAGE not in line and "<frozen runpy>" not in line]
+    noise = (_PACKAGE, "<frozen runpy>", "Extension modules:")
+    kept = [line for line in dump.splitlines() if not any(part in line for part in noise)]
     return place, _clipped("\n".join(kept).strip())
 
 

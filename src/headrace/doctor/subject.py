@@ -20,8 +20,8 @@ from headrace.errors import ConfigurationError, SampleId, SourceError, TargetErr
 
 __all__ = ["Subject"]
 
-Enter = Callable[[str, str | None], None]
-"""Called with the name of a stage, and where its function stands, when a sample enters it."""
+Enter = Callable[[str], None]
+"""Called with the name of a stage when a sample enters it."""
 
 _SLOTS = ("transforms", "transform", "target_transform")
 """Attributes that torchvision and those who follow it give their transforms; `transforms` calls the other two."""
@@ -143,7 +143,7 @@ class Subject:
             sample_id=plan.sample_id(index),
             seed=0,
             epoch=0,
-            enter=None if enter is None else lambda stage: enter(stage.name, stage.location),
+            enter=None if enter is None else lambda stage: enter(stage.name),
         )
 
     def transform_slots(self) -> Iterator[tuple[Any, str, Callable[..., Any]]]:
@@ -250,7 +250,7 @@ def _class_name(value: Any) -> str:
 def _function_name(function: Any) -> str:
     """The name of a function, with file and line if it is the user's own."""
     inner = inspect.unwrap(getattr(function, "func", function))  # functools.partial
-    name = getattr(inner, "__qualname__", None) or type(inner).__qualname__
+    name = (getattr(inner, "__qualname__", None) or type(inner).__qualname__).rpartition("<locals>.")[2]
     code = getattr(inner, "__code__", None) or getattr(type(inner).__call__, "__code__", None)
     if code is not None and is_user_code(code.co_filename):
         return f"{name} ({pathlib.Path(code.co_filename).name}:{code.co_firstlineno})"

@@ -65,7 +65,6 @@ class IndexedLoading:
                 "the data set is empty: its length is 0",
                 where=Where(path=repr(plan)),
                 why="probably a wrong folder, a filter that leaves nothing, or a download that did not happen",
-                do="headrace diagnose TARGET",
             )
         if contract is not None:
             require_none(contract.check_size(len(plan)))

@@ -95,6 +95,8 @@ class Preparation:
     """True if global generators are to be reseeded: somebody's code may draw from them, and no thread shares them."""
 
     def __post_init__(self) -> None:
+        self.draws = False
+        """True once somebody's code was seen to draw from a global generator."""
         has_batched_read = getattr(self.plan.source, "has_batched_read", False)
         self._reads_batches = not self.plan.source.runs_user_code or has_batched_read
 

@@ -97,6 +97,8 @@ class RunnerFaults:
         """The exception of `task.open` reaches the consumer."""
         with pytest.raises(ValueError, match=r"^opening fails in one of"):
             list(self.make_runner(num_workers).run(ActTask(fails_in="open"), [Act(do=tasks.square)]))
+        with pytest.raises(ValueError, match=r"^opening fails in one of"):
+            list(self.make_runner(num_workers).run(ActTask(fails_in="open"), []))
 
     def test_a_task_that_does_not_close_is_reported_after_all_results(self, num_workers: int) -> None:
         """The exception of `task.close` reaches the consumer, and no result is lost for it."""

@@ -54,7 +54,7 @@ class RunnerSuite(RunnerFaults):
     def test_same_results_in_the_same_order_with_the_same_bytes(self) -> None:
         """For every number of workers, the results are those of the plain loop."""
         orders = [Act(do=tasks.make_arrays, value=value) for value in range(13)]
-        expected = [tasks.make_arrays(order, lambda _: None) for order in orders]
+        expected = [tasks.make_arrays(ActTask(), order, lambda _: None) for order in orders]
         for num_workers in self.worker_counts:
             results = list(self.make_runner(num_workers).run(ActTask(), orders))
             assert len(results) == len(expected)

@@ -46,12 +46,15 @@ class Latch:
 class Act:
     """One order."""
 
-    do: Callable[[Act, Mark], Any]
-    """Called in the worker with this act and the mark; its result is the result of the order."""
+    do: Callable[[ActTask, Act, Mark], Any]
+    """Called in the worker with the task, this act and the mark; its result is the result of the order."""
     value: int = 0
     latch: Latch | None = None
+    """Waited for before it is done."""
     opens: Latch | None = None
+    """Opened after it is done."""
     pin: int | None = None
+    """Worker that must do it."""
 
 
 class ActTask:
@@ -67,11 +70,16 @@ class ActTask:
         self.journal = journal
         self.fails_in = fails_in
         self.luggage = luggage
-        self.workers: dict[int, int | None] = {}
+        self._workers: dict[int, int | None] = {}
+
+    @property
+    def worker(self) -> int | None:
+        """The worker that the calling thread is."""
+        return self._workers[threading.get_ident()]
 
     def open(self, worker: int | None, num_workers: int) -> None:
         """Remembers which worker this thread is."""
-        self.workers[threading.get_ident()] = worker
+        self._workers[threading.get_ident()] = worker
         self._write(f"open {worker}\n")
         if self.fails_in == "open":
             raise ValueError(f"opening fails in one of {num_workers}")
@@ -81,14 +89,14 @@ class ActTask:
         if order.latch is not None:
             mark(1)
             order.latch.wait()
-        result = order.do(order, mark)
+        result = order.do(self, order, mark)
         if order.opens is not None:
             order.opens.open()
-        return self.workers[threading.get_ident()] if order.do is name_worker else result
+        return result
 
     def close(self) -> None:
         """Writes the journal."""
-        self._write(f"close {self.workers[threading.get_ident()]}\n")
+        self._write(f"close {self.worker}\n")
         if self.fails_in == "close":
             raise ValueError("closing fails")
 
@@ -115,13 +123,13 @@ class TwoArgumentError(Exception):
         self.lock = threading.Lock()
 
 
-def square(act: Act, mark: Mark) -> int:
+def square(task: ActTask, act: Act, mark: Mark) -> int:
     """Returns the square of the value."""
     mark(0)
     return act.value**2
 
 
-def make_arrays(act: Act, mark: Mark) -> dict[str, Any]:
+def make_arrays(task: ActTask, act: Act, mark: Mark) -> dict[str, Any]:
     """Returns arrays of several types and layouts that depend on the value only."""
     mark(0)
     rng = np.random.default_rng(act.value)
@@ -138,11 +146,17 @@ def make_arrays(act: Act, mark: Mark) -> dict[str, Any]:
     }
 
 
-def name_worker(act: Act, mark: Mark) -> None:
-    """Has the task return the number of the worker that executes it."""
+def name_worker(task: ActTask, act: Act, mark: Mark) -> int | None:
+    """Returns the number of the worker."""
+    return task.worker
 
 
-def fail(act: Act, mark: Mark) -> None:
+def name_process(task: ActTask, act: Act, mark: Mark) -> int:
+    """Returns the number of the process that executes it."""
+    return os.getpid()
+
+
+def fail(task: ActTask, act: Act, mark: Mark) -> None:
     """Raises ValueError with a note and a cause."""
     mark(0)
     error = ValueError("bad value", act.value)
@@ -150,12 +164,12 @@ def fail(act: Act, mark: Mark) -> None:
     raise error from KeyError("the cause")
 
 
-def fail_awkwardly(act: Act, mark: Mark) -> None:
+def fail_awkwardly(task: ActTask, act: Act, mark: Mark) -> None:
     """Raises an exception that does not unpickle."""
     raise TwoArgumentError("awkward", act.value)
 
 
-def fail_locally(act: Act, mark: Mark) -> None:
+def fail_locally(task: ActTask, act: Act, mark: Mark) -> None:
     """Raises an exception whose class only exists inside this call."""
 
     class LocalError(Exception):
@@ -164,44 +178,44 @@ def fail_locally(act: Act, mark: Mark) -> None:
     raise LocalError("nobody knows me")
 
 
-def fail_on_file(act: Act, mark: Mark) -> None:
+def fail_on_file(task: ActTask, act: Act, mark: Mark) -> None:
     """Raises an OSError, which keeps its file name outside its arguments."""
     Path("/no/such/file").read_bytes()
 
 
-def stop_iteration(act: Act, mark: Mark) -> None:
+def stop_iteration(task: ActTask, act: Act, mark: Mark) -> None:
     """Raises StopIteration, as `next()` does in a data set that has run dry."""
     raise StopIteration
 
 
-def exit_program(act: Act, mark: Mark) -> None:
+def exit_program(task: ActTask, act: Act, mark: Mark) -> None:
     """Tries to end the program."""
     sys.exit(3)
 
 
-def interrupt(act: Act, mark: Mark) -> None:
+def interrupt(task: ActTask, act: Act, mark: Mark) -> None:
     """Raises KeyboardInterrupt, as a library may that polls for it."""
     raise KeyboardInterrupt
 
 
-def return_unpicklable(act: Act, mark: Mark) -> Any:
+def return_unpicklable(task: ActTask, act: Act, mark: Mark) -> Any:
     """Returns what no process can send."""
     return threading.Lock()
 
 
-def kill_self(act: Act, mark: Mark) -> None:
+def kill_self(task: ActTask, act: Act, mark: Mark) -> None:
     """Dies as if by the out-of-memory killer, while at item 2."""
     mark(2)
     os.kill(os.getpid(), signal.SIGKILL)
 
 
-def crash(act: Act, mark: Mark) -> None:
+def crash(task: ActTask, act: Act, mark: Mark) -> None:
     """Dies of a fault in native code, while at item 3."""
     mark(3)
     with contextlib.suppress(OSError):
         os.kill(os.getpid(), signal.SIGSEGV)
 
 
-def leave(act: Act, mark: Mark) -> None:
+def leave(task: ActTask, act: Act, mark: Mark) -> None:
     """Ends the interpreter without a word."""
     os._exit(7)

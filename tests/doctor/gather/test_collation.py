@@ -109,7 +109,7 @@ def test_torchs_rules_name_the_odd_one_wherever_it_stands(open_lab):
 
 @pytest.mark.slow
 def test_the_users_own_collate_is_used_and_named_and_has_failed_if_it_hangs_or_crashes(open_lab):
-    lab = open_lab(TARGET.replace("COLLATE", "collate_fn=collate"), per_sample_s=1.0)
+    lab = open_lab(TARGET.replace("COLLATE", "collate_fn=collate"), per_sample_s=1.5)
     trial = join(lab, (0, 1, 2, 3)).trial
     assert trial.collate.startswith("collate (train.py:")
     assert (trial.is_default, trial.error_type, trial.error_message) == (False, "ValueError", "rows differ")

@@ -43,7 +43,7 @@ def read(lab, size, **options):
 
 
 def test_every_way_to_die_is_told_apart_and_none_takes_others_along(open_lab):
-    prepared, ending = read(open_lab(SICK, per_sample_s=0.7), 18)
+    prepared, ending = read(open_lab(SICK, per_sample_s=1.5), 18)
     found = {one.read.index: one.read for one in prepared}
     assert ending.outcome == "done"
     assert list(found) == list(range(18))
@@ -110,3 +110,28 @@ def test_gives_up_after_a_bounded_number_of_deaths(open_lab, monkeypatch):
     prepared, ending = read(open_lab(code), 100)
     assert [one.read.index for one in prepared] == [0, 1]
     assert ending.outcome == "crashed"
+
+
+def test_the_place_is_where_the_sample_stands_and_not_another_thread(open_lab):
+    code = """
+    import threading
+
+    def elsewhere():
+        threading.Event().wait()
+
+    class Threaded(Base):
+        size = 1
+        def __init__(self):
+            for _ in range(3):
+                threading.Thread(target=elsewhere, daemon=True).start()
+        def __getitem__(self, index):
+            return self.deeper()
+        def deeper(self):
+            threading.Event().wait()
+
+    make = Threaded
+    """
+    ((prepared,), _) = read(open_lab(code, per_sample_s=0.5), 1)
+    assert prepared.read.outcome == "stuck"
+    assert prepared.read.error_at.endswith("in deeper")
+    assert "in elsewhere" in prepared.read.stack

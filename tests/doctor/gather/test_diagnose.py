@@ -113,24 +113,27 @@ def test_silence_counts_only_if_something_could_be_examined(report_on, code, ver
 
 
 @pytest.mark.slow
-def test_what_the_budget_left_out_is_reported_and_what_was_found_is_kept(report_on):
+def test_what_the_budget_left_out_is_reported_and_what_was_found_is_kept(report_on, spent_at, monkeypatch):
+    monkeypatch.setattr("headrace.doctor.diagnose.Budget", lambda seconds: spent_at())
     code = """
     class Slow(Base):
         size = 10
         def __getitem__(self, index):
-            time.sleep(1000 if index == 5 else 0)
+            if index == 5:
+                reached()
+                time.sleep(1000)
             return index
     make = Slow
     """
     seen = []
     rules = (Told("HR801", (SampleReads,), lambda reads: seen.append(reads) or []), silent("HR802", CollateTrial))
-    report = report_on(code, *rules, budget_s=2.5, per_sample_s=100)
+    report = report_on(code, *rules, per_sample_s=100)
     assert report.runs[2].name == "reads"
     assert report.runs[2].outcome == "over-budget"
     assert "sample 5" in report.runs[2].detail
     assert [read.index for read in seen[0].reads] == [0, 1, 2, 3, 4]
     assert not seen[0].is_full
-    assert [row.reason for row in report.skipped] == ["the samples could not be joined for another reason: over budget"]
+    assert [row.reason for row in report.skipped] == ["the samples were not joined: over budget"]
 
 
 @pytest.mark.slow

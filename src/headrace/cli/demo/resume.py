@@ -15,7 +15,7 @@ from collections.abc import Callable, Iterable
 from typing import Any
 
 from headrace.cli.demo.pipeline import Batch, training_loader
-from headrace.cli.demo.training import EPOCHS, Training
+from headrace.cli.demo.training import EPOCHS, Training, one_thread
 from headrace.engine.loader import DataLoader
 from headrace.errors import SampleId
 
@@ -67,12 +67,13 @@ class Interrupted:
     delivered: Delivered
     num_before: int
     """Samples delivered before the stop."""
-    state: dict[str, Any]
-    """The loader's state at the stop."""
     state_path: pathlib.Path
+    """The loader's state at the stop."""
     model_path: pathlib.Path
+    """Model, optimizer and schedule at the stop."""
 
 
+@one_thread()
 def train_interrupted(root: pathlib.Path, seed: int, bar: Bar) -> Interrupted:
     """Trains until the middle of an epoch, saves, forgets everything, and trains on from the two files."""
     state_path, model_path = root / "loader.json", root / "model.pt"
@@ -85,16 +86,15 @@ def train_interrupted(root: pathlib.Path, seed: int, bar: Bar) -> Interrupted:
     _train(training, loader, delivered, bar(_batches(loader, stop_at), "training", stop_at))
     state_path.write_text(json.dumps(loader.state_dict()), encoding="utf-8")
     training.save(model_path)
-    before = len(delivered.ids)
+    num_before = len(delivered.ids)
 
-    state = json.loads(state_path.read_text(encoding="utf-8"))
     loader = training_loader(root, seed=seed, num_workers=WORKERS_AFTER)
-    loader.load_state_dict(state)
+    loader.load_state_dict(json.loads(state_path.read_text(encoding="utf-8")))
     training = Training(seed=seed + 1, num_steps=num_steps)  # other first weights: the file must replace them
     training.load(model_path)
     rest = num_steps - stop_at
     _train(training, loader, delivered, bar(_batches(loader, rest), "training on", rest))
-    return Interrupted(training, delivered, before, state, state_path, model_path)
+    return Interrupted(training, delivered, num_before, state_path, model_path)
 
 
 def _train(training: Training, loader: DataLoader[Batch], delivered: Delivered, batches: Iterable[Batch]) -> None:

@@ -2,20 +2,16 @@
 
 from __future__ import annotations
 
-import json
 import pathlib
 import time
-from typing import TYPE_CHECKING
 
 from headrace.cli.demo import data, faults, resume, training
 from headrace.cli.demo.pipeline import evaluation_loader
 from headrace.cli.output import terminal_style
 from headrace.cli.progress import bar, spinner
 from headrace.doctor.diagnose import Options, diagnose
+from headrace.doctor.report.model import Report
 from headrace.doctor.report.text import render
-
-if TYPE_CHECKING:
-    from headrace.doctor.report.model import Report
 
 __all__ = ["tell"]
 
@@ -32,7 +28,9 @@ def tell(root: pathlib.Path, seed: int, *, stops_broken: bool = False) -> int:
         _examine_healthy(root)
         _examine_broken(root, digits)
         if stops_broken:
-            print(f"\nThe faults are left in. To mend them and go on: headrace demo --dir {root}")
+            print("\nThe faults are left in. To see one of them, and to mend them all and go on:")
+            print(f"  headrace replay {root / 'broken.py'}:make_loader {digits.row(faults.TRUNCATED)}")
+            print(f"  headrace demo --dir {root}")
             return 0
         _mend(root, digits)
         run = _train(root, seed)
@@ -58,10 +56,9 @@ def _write(root: pathlib.Path) -> data.Digits:
     for _ in bar(data.write_digits(root, digits), "writing digits", len(digits)):
         pass
     data.write_labels(root, digits)
-    num_held_out = sum(map(digits.is_held_out, range(len(digits))))
-    print(
-        f"   {len(digits) - num_held_out:,} handwritten digits in {root / 'train'}, {num_held_out} in {root / 'test'}: PNG"
-    )
+    num_test = sum(map(digits.is_held_out, range(len(digits))))
+    num_train = len(digits) - num_test
+    print(f"   {num_train:,} handwritten digits in {root / 'train'}, {num_test} in {root / 'test'}: PNG")
     num_crops = sum(1 for _ in bar(data.write_photographs(root), "writing photographs", data.NUM_CROPS))
     print(f"   {num_crops} crops of two photographs in {root / 'photos'}: JPEG")
     return digits
@@ -95,12 +92,12 @@ def _mend(root: pathlib.Path, digits: data.Digits) -> None:
 def _train(root: pathlib.Path, seed: int) -> resume.Interrupted:
     _title(5, "Trained with headrace.DataLoader, and stopped in the middle of an epoch")
     run = resume.train_interrupted(root, seed, bar)
-    state = json.dumps(run.state)
+    num_bytes = run.state_path.stat().st_size
     print(f"   {training.EPOCHS} epochs, each image turned, zoomed and shifted anew")
     print(
-        f"   stopped in epoch {resume.STOP_EPOCH} after {run.num_before:,} samples, with {resume.WORKERS_BEFORE} workers"
+        f"   stopped after {run.num_before:,} samples, in epoch {resume.STOP_EPOCH}, with {resume.WORKERS_BEFORE} workers"
     )
-    print(f"   resumed with {resume.WORKERS_AFTER} worker from {len(state)} bytes of state and the saved model")
+    print(f"   resumed with {resume.WORKERS_AFTER} worker, from {num_bytes} bytes of state and the saved model")
     accuracy = run.training.accuracy(evaluation_loader(root))
     print(f"   {accuracy:.1%} of the held-out digits are named rightly; the goal is {training.GOAL:.0%}")
     if accuracy < training.GOAL:

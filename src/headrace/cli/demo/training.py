@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import pathlib
+from collections.abc import Iterator
 
 import torch
 from torch import nn
@@ -10,12 +12,27 @@ from torch import nn
 from headrace.cli.demo.pipeline import Batch
 from headrace.engine.loader import DataLoader
 
-__all__ = ["EPOCHS", "GOAL", "Training"]
+__all__ = ["EPOCHS", "GOAL", "Training", "one_thread"]
 
 EPOCHS = 12
 GOAL = 0.96
-"""Share of held-out digits. Five seeds gave 0.986 to 0.992 with this network, data path and number of epochs."""
+"""Share of the held-out digits to name rightly. Seeds 0 to 7 gave 98.6 % to 99.7 %, so luck does not decide."""
 PEAK_RATE = 6e-3
+
+
+@contextlib.contextmanager
+def one_thread() -> Iterator[None]:
+    """Keeps torch to one thread while the block runs.
+
+    A step of this network is too small to share: two threads wait for each other longer than they compute, two to ten
+    times longer where other programs run beside them.
+    """
+    num_threads = torch.get_num_threads()
+    torch.set_num_threads(1)
+    try:
+        yield
+    finally:
+        torch.set_num_threads(num_threads)
 
 
 class Training:

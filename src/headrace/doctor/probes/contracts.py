@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterable, Sequence
 from typing import Any
 
@@ -50,10 +49,10 @@ class ContractProbe:
         return _violations(self._contract.check_size(num_samples))
 
 
-def check_contract(path: str | os.PathLike[str] | None, num_checked: int, found: Iterable[Violation]) -> ContractCheck:
+def check_contract(path: str | None, num_checked: int, found: Iterable[Violation]) -> ContractCheck:
     """Makes evidence of what the probe found, each breach once: one that a sample shows, its batch shows as well."""
     return ContractCheck(
-        contract="the loader's own" if path is None else os.fspath(path),
+        contract="the loader's own" if path is None else path,
         num_checked=num_checked,
         violations=tuple(dict.fromkeys(found)),
     )

@@ -74,14 +74,15 @@ class ReadSamples:
             else:
                 bench.stop_listening()
                 fields, violations = _view(sample), contract.sample(sample, sample_id)
+        files = describe_files(bench.opened)
         read = SampleRead(
             index=index,
             sample_id=sample_id,
-            path=path or next(iter(bench.opened), None),
+            path=path or next((file.path for file in files), None),
             outcome="error" if failure else "ok",
             stage=failure.pop("stage", "done"),
             wall_s=sum(bench.stage_s.values()),
-            files=describe_files(bench.opened),
+            files=files,
             images=tuple(bench.images),
             fields=fields,
             **failure,

@@ -40,8 +40,8 @@ def _spy_on_open(bench: Bench) -> None:
         if event != "open" or not bench.is_listening:
             return
         path, mode, flags = (*arguments, None, None, None)[:3]
-        writes = (isinstance(mode, str) and any(letter in mode for letter in "wax+")) or (
-            isinstance(flags, int) and flags & (os.O_WRONLY | os.O_RDWR)
+        writes = (isinstance(mode, str) and any(letter in mode for letter in "wax")) or (
+            isinstance(flags, int) and flags & (os.O_WRONLY | os.O_CREAT)
         )
         if writes or not isinstance(path, (str, bytes, os.PathLike)):
             return

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import dataclasses
+
 from headrace.contract.view import ValueView
 from headrace.doctor.evidence import SampleRead, SampleReads
 from headrace.doctor.made_up import image, label, ok, reads, values
@@ -17,6 +19,7 @@ IGNORED_IN_MASKS = 255
 CLASS_WORDS = ("label", "class", "category")
 """A field with such a word in its name holds class ids, even where the number of classes is not known."""
 
+SNIPPET = "# Only if the value means that there is no class:\nloss_fn = torch.nn.CrossEntropyLoss(ignore_index={value})"
 
 Case = tuple[SampleRead, ValueView]
 
@@ -47,7 +50,7 @@ class TargetOutOfRange(Rule):
         text="Correct the annotation of the named samples; or tell the network and the loss the true number of classes; "
         "or, if the value means that there is no class, tell the loss to leave it out.",
         safety="a corrected annotation changes the targets of the named samples only",
-        snippet="# Only if the value means that there is no class:\nloss_fn = torch.nn.CrossEntropyLoss(ignore_index=255)",
+        snippet=SNIPPET.format(value=IGNORED_IN_MASKS),
     )
     references = ("pytorch#1204", "detectron2#2365", "Pytorch-UNet#258", "sunets#6", "YOLOV4_MCMOT#9")
 
@@ -265,7 +268,7 @@ def _out_of_range(field: str, strays: list[Case], cases: list[Case], seen: Sampl
             snippet="label = label - 1",
         )
         if is_from_one
-        else None,
+        else _fix_for(_value(strays[0][1])),
     )
 
 
@@ -280,4 +283,10 @@ def _negative(field: str, strays: list[Case], seen: SampleReads) -> Finding:
         sample_ids=tuple(read.sample_id for read, _ in strays),
         where=read.path,
         evidence={"field": field, "smallest": int(min(view.minimum or 0 for _, view in strays))},
+        fix=_fix_for(int(view.minimum or 0)),
     )
+
+
+def _fix_for(value: int) -> Fix:
+    """The general fix, with the value that was found."""
+    return dataclasses.replace(TargetOutOfRange.fix, snippet=SNIPPET.format(value=value))

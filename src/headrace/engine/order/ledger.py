@@ -58,8 +58,8 @@ class Ledger:
     dropped: int = 0
     """Positions of the pass that no rank hands over (tail `drop`); the same on every rank, and counted once."""
     passed_over: int = 0
-    """Positions of the epoch before that a resume with a larger batch leaves for good, under `drop`. No pass accounts
-    for them; 0 unless a resume did that."""
+    """Under `drop`, positions at the end of the epoch before that the resumed state had left. The pass that ended there
+    counted them as dropped; if the batch size has grown since, no pass did, and this is their only trace."""
     planned: int = dataclasses.field(default=0, init=False)
     """Positions that came up so far; flagged repeats are not positions of the pass."""
     delivered: int = dataclasses.field(default=0, init=False)

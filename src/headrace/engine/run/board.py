@@ -10,6 +10,7 @@ Nameless, so that nothing can remain even if every process is killed: the kernel
 
 from __future__ import annotations
 
+import contextlib
 import faulthandler
 import mmap
 import multiprocessing.reduction
@@ -17,6 +18,7 @@ import os
 import signal
 import tempfile
 import time
+from pathlib import Path
 from typing import Any
 
 from headrace.engine.run.messages import NO_ORDER
@@ -25,6 +27,7 @@ __all__ = ["Board"]
 
 # A real-time signal: user code, batch systems and other libraries use SIGUSR1 and SIGUSR2.
 _STACK_SIGNAL = getattr(signal, "SIGRTMAX", signal.SIGUSR2) - (3 if hasattr(signal, "SIGRTMAX") else 0)
+_WORKER_FILE = f'"{Path(__file__).with_name("worker.py")}"'
 _ANSWER_S = 1.0  # a live process answers within milliseconds; one that is stopped never does
 _SETTLE_S = 0.05  # faulthandler writes in small pieces: the text is complete when it has stopped growing
 
@@ -50,7 +53,6 @@ class Board:
 
     def __reduce__(self) -> tuple[Any, ...]:
         # Only while a worker starts (spawn, forkserver): DupFd hands the descriptor over. Under fork it is inherited.
-        # typeshed lacks DupFd's return type for POSIX.
         return _attach, (self._num_workers, multiprocessing.reduction.DupFd(self._fd))
 
     def clear(self) -> None:
@@ -70,7 +72,8 @@ class Board:
 
     def ask_stack(self, pid: int) -> str:
         """Returns the stacks of a live worker's threads; empty if it does not answer. Takes 0.05 to 1 s."""
-        os.kill(pid, _STACK_SIGNAL)
+        with contextlib.suppress(ProcessLookupError):  # it has just ended; what it wrote before is still here
+            os.kill(pid, _STACK_SIGNAL)
         deadline = time.monotonic() + _ANSWER_S
         size = seen = self._read_to
         while time.monotonic() < deadline and (size == self._read_to or size != seen):
@@ -84,7 +87,7 @@ class Board:
         size = os.fstat(self._fd).st_size - self._read_to
         text = os.pread(self._fd, size, self._read_to).decode(errors="replace") if size > 0 else ""
         self._read_to += max(size, 0)
-        return _without_own_threads(text)
+        return _user_frames(text)
 
     # ---- the worker's process ---------------------------------------------------------------------------------------
 
@@ -135,7 +138,16 @@ def _attach(num_workers: int, handle: Any) -> Board:
     return Board(num_workers, handle.detach())
 
 
-def _without_own_threads(text: str) -> str:
-    """Drops the stack of the worker's own watching thread: it says nothing about where the user's code stands."""
-    stacks = text.strip().split("\n\n")
-    return "\n\n".join(stack for stack in stacks if "in _watch_parent\n" not in stack + "\n")
+def _user_frames(text: str) -> str:
+    """Keeps of faulthandler's text what the user's code did: no thread of ours, no frame below the task.
+
+    Under fork those frames would even be the consumer's, as they stood when the worker was started.
+    """
+    stacks = []
+    for stack in text.split("\n\n"):
+        lines = stack.splitlines()
+        own = next((i for i, line in enumerate(lines) if _WORKER_FILE in line), len(lines))
+        # A heading alone is a thread of ours; a paragraph without frames is about the build of the interpreter.
+        if own > 1 and any(line.startswith("  File ") for line in lines):
+            stacks.append("\n".join(lines[:own]))
+    return "\n\n".join(stacks)

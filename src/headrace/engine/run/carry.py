@@ -94,9 +94,8 @@ def unpack_error(data: Any, worker: int) -> BaseException:
             why="its class cannot be rebuilt in this process: it is defined inside a function, or not an Exception",
             do="define the exception class at the top of a module, so that it keeps its type on the way",
         )
-        for name in ("headrace_where",):
-            if name in carried.fields:
-                setattr(error, name, carried.fields[name].open())
+        if "headrace_where" in carried.fields:
+            error.headrace_where = carried.fields["headrace_where"].open()  # type: ignore[attr-defined] # see annotate
     if not getattr(error, "__notes__", None):
         for note in carried.notes:
             error.add_note(note)

@@ -6,7 +6,6 @@ else: it is the caller's generator, and a generator that two threads advance bre
 
 from __future__ import annotations
 
-import contextlib
 import dataclasses
 import functools
 import logging
@@ -15,7 +14,7 @@ import time
 from collections.abc import Callable, Generator, Iterable, Iterator
 from typing import Any, Generic, Protocol, TypeVar
 
-from headrace.engine.run.messages import NO_ORDER, Kind, Message
+from headrace.engine.run.messages import NO_ORDER, Kind, Message, drain
 from headrace.engine.run.window import Window
 from headrace.errors import HeadraceError, StuckWorker, Where
 from headrace.protocols import Task
@@ -98,6 +97,7 @@ class _Drive(Generic[OrderT]):
         self._held: list[OrderT] = []  # an order that was taken, but whose worker has its hands full
         self._window: Window[OrderT] = Window(crew.num_workers, prefetch_factor, crew.next_seq)
         self._timeout_s = timeout_s
+        self._lost: set[int] = set()
         self._has_warned = False
         self._since = 0.0
 
@@ -145,6 +145,11 @@ class _Drive(Generic[OrderT]):
             return False
         return True
 
+    def _stop_taking(self) -> None:
+        """The run will end with an error that is known already: what comes behind it need not be begun."""
+        self._orders = None
+        self._held.clear()
+
     def _wait(self) -> None:
         """Returns when the next result is here."""
         self._since = time.monotonic()
@@ -167,23 +172,25 @@ class _Drive(Generic[OrderT]):
                 if message.worker == self._window.awaited_worker:
                     self._since = time.monotonic()
             case Kind.RESULT | Kind.FAILED:
-                self._window.answer(message)
-                if message.kind is Kind.FAILED:
-                    self._orders = None  # the run ends there: what comes behind need not be begun
+                # An order of an abandoned run, which nobody waits for, may fail without any harm to this one.
+                if self._window.answer(message) and message.kind is Kind.FAILED:
+                    self._stop_taking()
             case Kind.OPEN_FAILED:
                 raise message.value
             case Kind.ENDED:
-                self._lose(message.worker)
+                if message.worker not in self._lost:  # the pipe's end and `check` may both report it
+                    self._lose(message.worker)
             case _:
                 pass
 
     def _lose(self, worker: int) -> None:
         """Puts the death of a worker in the place of the result that it owes next."""
+        self._lost.add(worker)
         error = self._crew.death(worker, self._where(worker))
         seq = next(iter(self._window.unanswered(worker)), None)
         if seq is None or not self._crew.has_started(worker):
             raise error
-        self._orders = None
+        self._stop_taking()
         self._window.answer(Message(worker, Kind.FAILED, seq, error))
 
     def _where(self, worker: int) -> Where:
@@ -208,9 +215,8 @@ class _Drive(Generic[OrderT]):
 
     def _look_up(self, worker: int, since: float) -> None:
         """Called now and then while `worker` does not take an order: hears what was said meanwhile, then looks."""
-        with contextlib.suppress(queue.Empty):
-            while True:
-                self._hear(self._crew.inbox.get_nowait())
+        for message in drain(self._crew.inbox):
+            self._hear(message)
         self._look(worker, since)
 
     def _look(self, worker: int, since: float) -> None:

@@ -7,7 +7,7 @@ interpreter generators may never be finalised, and a child made by fork gets a c
 from __future__ import annotations
 
 import atexit
-import multiprocessing.util
+import multiprocessing.util  # noqa: F401 - for the order of the handlers below
 import os
 from typing import Protocol
 
@@ -54,6 +54,5 @@ def _forget_all() -> None:
 
 # Handlers run last in, first out. multiprocessing's own (registered when its util is imported, hence the import above)
 # would send SIGTERM to daemonic children; ours must come before it, so that tasks are closed in an orderly way.
-assert multiprocessing.util is not None
 atexit.register(_end_all)
 os.register_at_fork(after_in_child=_forget_all)

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import enum
+import queue
+from collections.abc import Iterator
 from typing import Any
 
-__all__ = ["NO_ORDER", "Kind", "Message"]
+__all__ = ["NO_ORDER", "Kind", "Message", "drain"]
 
 NO_ORDER = -1
 """Stands for "no order in hand" and "no item marked"."""
@@ -30,6 +33,11 @@ class Kind(enum.IntEnum):
     ENDED = 6
     """Nothing more will come from this worker."""
 
+    @property
+    def is_about_the_task(self) -> bool:
+        """True for a failure that belongs to no order."""
+        return self in {Kind.OPEN_FAILED, Kind.CLOSE_FAILED}
+
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Message:
@@ -40,3 +48,10 @@ class Message:
     seq: int = NO_ORDER
     """Number of the order that RESULT and FAILED answer."""
     value: Any = None
+
+
+def drain(inbox: queue.SimpleQueue[Message]) -> Iterator[Message]:
+    """Yields what is in an inbox now, without waiting."""
+    with contextlib.suppress(queue.Empty):
+        while True:
+            yield inbox.get_nowait()

@@ -62,10 +62,8 @@ def reduce_tensor(value: Any) -> Any:
     by_stride = sorted(range(plain.dim()), key=plain.stride, reverse=True)
     if not plain.permute(by_stride).is_contiguous():
         plain = plain.contiguous()
-        by_stride = list(range(plain.dim()))
-    # An empty tensor has no memory, but may have strides that forbid to view it as bytes.
-    flat = plain.permute(by_stride).reshape(-1) if plain.numel() else torch.empty(0, dtype=torch.uint8)
-    raw = flat.view(torch.uint8).numpy()
+    # Not reshape(-1), which keeps an odd stride of a tensor with one element or none, and that cannot be seen as bytes.
+    raw = plain.as_strided((plain.numel(),), (1,)).view(torch.uint8).numpy()
     return _rebuild_tensor, (pickle.PickleBuffer(raw), plain.dtype, tuple(plain.shape), plain.stride())
 
 

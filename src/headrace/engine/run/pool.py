@@ -31,7 +31,7 @@ from typing import Any
 from headrace.engine.run import lifetime
 from headrace.engine.run.board import Board
 from headrace.engine.run.deaths import UNGUARDED_STATUS, death_error, unguarded_error
-from headrace.engine.run.messages import Kind, Message
+from headrace.engine.run.messages import Kind, Message, drain
 from headrace.engine.run.packing import pack
 from headrace.engine.run.parcel import Parcel
 from headrace.engine.run.receive import receive
@@ -91,16 +91,20 @@ class Pool:
         self._method = context.get_start_method() or "fork"
         self._owner_pid = os.getpid()
         self._has_ended = False
-        self._is_ended = [False] * num_workers
+        self._has_hung_up = [False] * num_workers
         self._started: set[int] = set()
         self._processes: list[BaseProcess] = []
         self._wires: list[Wire] = []
         self._board = Board(num_workers)
         self._board.clear()
-        self._channel = transport.open(num_workers, max_in_flight)
+        try:
+            self._channel = transport.open(num_workers, max_in_flight)
+        except BaseException:
+            self._board.close()
+            raise
         self._receiver = threading.Thread(
             target=receive,
-            args=(self._wires, self.inbox, self._channel, self._is_ended),
+            args=(self._wires, self.inbox, self._channel, self._has_hung_up),
             name="headrace-receiver",
             daemon=True,
         )
@@ -188,7 +192,7 @@ class Pool:
     def is_whole(self) -> bool:
         """True if every worker lives."""
         # Pipes too: a process that something else in this program has waited for counts as alive for ever.
-        return not any(self._is_ended) and all(process.is_alive() for process in self._processes)
+        return not any(self._has_hung_up) and all(process.is_alive() for process in self._processes)
 
     def abandon_unfinished(self) -> None:
         """Has the workers skip what they have not begun yet; the next run's orders have higher numbers."""
@@ -201,7 +205,7 @@ class Pool:
             grace_s: Seconds for the workers to finish the order in hand and close the task, before they are killed.
 
         Returns:
-            The first exception of a `task.close`, or None.
+            The first exception of opening or closing the task that nobody has heard of yet, or None.
         """
         if self._has_ended or os.getpid() != self._owner_pid:
             return None
@@ -219,13 +223,13 @@ class Pool:
         # A garbage collection may end this pool from inside its own receiving thread, which cannot wait for itself.
         if self._receiver.ident is not None and self._receiver is not threading.current_thread():
             self._receiver.join()
+        self._has_ended = True
+        lifetime.strike_off(self)
         for process in self._processes:
             with contextlib.suppress(ValueError):  # still alive: stuck inside the kernel, beyond SIGKILL
                 process.close()
         self._give_back()
-        self._has_ended = True
-        lifetime.strike_off(self)
-        return next((m.value for m in _drain(self.inbox) if m.kind is Kind.CLOSE_FAILED), None)
+        return next((message.value for message in drain(self.inbox) if message.kind.is_about_the_task), None)
 
     def forget(self) -> None:
         """Drops a forked child's copies of the descriptors."""
@@ -255,12 +259,6 @@ def refuse_unguarded_main(method: str) -> None:
         sys.stdout.flush()
         os._exit(UNGUARDED_STATUS)  # not SystemExit: fork servers turn that into status 1
     raise unguarded_error(method)
-
-
-def _drain(inbox: queue.SimpleQueue[Message]) -> Iterator[Message]:
-    with contextlib.suppress(queue.Empty):
-        while True:
-            yield inbox.get_nowait()
 
 
 def _join_all(processes: Sequence[BaseProcess], grace_s: float) -> None:

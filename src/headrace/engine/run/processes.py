@@ -99,8 +99,7 @@ class ProcessRunner:
             yield from drive(pool, orders, prefetch_factor=self._prefetch_factor, timeout_s=self._timeout_s)
             grace_s, is_reusable = lifetime.PATIENT_GRACE_S, self.persistent
         except GeneratorExit:
-            is_reusable = self.persistent
-            raise
+            is_reusable = self.persistent  # broken off: leaves like a complete run, only sooner
         except StuckWorker:
             grace_s = 0.0
             raise

@@ -20,8 +20,10 @@ from headrace.engine.run.worker import HEAD
 __all__ = ["receive"]
 
 
-def receive(wires: Sequence[Wire], inbox: queue.SimpleQueue[Message], channel: Channel, is_ended: list[bool]) -> None:
-    """Moves what the workers say into the inbox, until all have ended; sets `is_ended[w]` when worker w has."""
+def receive(
+    wires: Sequence[Wire], inbox: queue.SimpleQueue[Message], channel: Channel, has_hung_up: list[bool]
+) -> None:
+    """Moves what the workers say into the inbox, until all have ended; sets `has_hung_up[w]` when worker w has."""
     poller = select.poll()
     workers = {wire.fileno(): worker for worker, wire in enumerate(wires)}
     for fd in workers:
@@ -35,10 +37,11 @@ def receive(wires: Sequence[Wire], inbox: queue.SimpleQueue[Message], channel: C
             except (EOFError, OSError, MemoryError):
                 poller.unregister(fd)
                 del workers[fd]
-                is_ended[worker] = True
+                has_hung_up[worker] = True
                 inbox.put(Message(worker, Kind.ENDED))
             else:
                 inbox.put(_read(worker, channel, head, parts))
+                del head, parts  # while this thread waits, it must not keep a batch alive
 
 
 def _read(worker: int, channel: Channel, head: Part, parts: Sequence[Part]) -> Message:

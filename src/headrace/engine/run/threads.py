@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
-import logging
 import os
 import queue
 import sys
@@ -17,7 +15,7 @@ from headrace.engine.run import lifetime
 from headrace.engine.run.carry import stand_in
 from headrace.engine.run.checks import check_numbers
 from headrace.engine.run.drive import drive
-from headrace.engine.run.messages import NO_ORDER, Kind, Message
+from headrace.engine.run.messages import NO_ORDER, Kind, Message, drain
 from headrace.errors import HeadraceError, StuckWorker, Where, WorkerDied
 from headrace.protocols import Task
 
@@ -26,7 +24,6 @@ __all__ = ["ThreadRunner"]
 OrderT = TypeVar("OrderT")
 ResultT = TypeVar("ResultT")
 
-_LOG = logging.getLogger("headrace")
 _Work = tuple[int, Any]
 """Number of an order, and the order."""
 
@@ -66,6 +63,8 @@ class ThreadRunner:
         try:
             yield from drive(crew, orders, prefetch_factor=self._prefetch_factor, timeout_s=self._timeout_s)
             grace_s = lifetime.PATIENT_GRACE_S
+        except GeneratorExit:
+            pass  # broken off: leaves like a complete run, only sooner
         except StuckWorker:
             grace_s = 0.0
             raise
@@ -137,7 +136,9 @@ class _Threads:
 
     def stack(self, worker: int) -> str:
         frame = sys._current_frames().get(self._threads[worker].ident or 0)
-        return "" if frame is None else "".join(traceback.format_stack(frame)).rstrip()
+        frames = [] if frame is None else traceback.extract_stack(frame)
+        own = [i for i, summary in enumerate(frames) if summary.filename == __file__]
+        return "".join(traceback.format_list(frames[own[-1] + 1 :] if own else frames)).rstrip()
 
     def check(self) -> None:
         for worker, thread in enumerate(self._threads):
@@ -159,13 +160,7 @@ class _Threads:
             if thread is not threading.current_thread():
                 thread.join(max(0.0, deadline - time.monotonic()))
         lifetime.strike_off(self)
-        with contextlib.suppress(queue.Empty):
-            while True:
-                message = self.inbox.get_nowait()
-                if message.kind is Kind.CLOSE_FAILED:
-                    error: BaseException = message.value
-                    return error
-        return None
+        return next((message.value for message in drain(self.inbox) if message.kind.is_about_the_task), None)
 
     def forget(self) -> None:
         pass

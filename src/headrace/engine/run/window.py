@@ -15,6 +15,9 @@ __all__ = ["Window"]
 
 OrderT = TypeVar("OrderT")
 
+_CONSUMER = -1
+"""Stands for the worker of an answer that the consumer's own thread gave."""
+
 
 class Window(Generic[OrderT]):
     """Orders that are taken and not yet handed over.
@@ -94,7 +97,7 @@ class Window(Generic[OrderT]):
         """Puts an exception in the place of an order that could not be taken: earlier results still leave first."""
         seq = self._end_seq
         self._end_seq += 1
-        self._answers[seq] = Message(NO_WORKER, Kind.FAILED, seq, error)
+        self._answers[seq] = Message(_CONSUMER, Kind.FAILED, seq, error)
 
     def answer(self, message: Message) -> bool:
         """Takes the answer to one order; returns False if nobody waits for it (an order of an abandoned run)."""
@@ -114,7 +117,3 @@ class Window(Generic[OrderT]):
     def unanswered(self, worker: int) -> dict[int, OrderT]:
         """Returns the orders that a worker has in hand or waiting, by number, oldest first."""
         return self._open[worker]
-
-
-NO_WORKER = -1
-"""Worker of an answer that the consumer's own thread gave."""

@@ -99,8 +99,10 @@ class _Worker:
 
     def _close(self, task: Task[Any, Any]) -> None:
         try:
-            task.close()
-            self._sender.close()
+            try:
+                task.close()
+            finally:
+                self._sender.close()
         except BaseException as error:
             self._say(Kind.CLOSE_FAILED, NO_ORDER, [pack_error(error)])
 
