@@ -25,7 +25,11 @@ def command(
     from headrace.doctor import catalogue
 
     rules = catalogue.rules(parse_codes(select), parse_codes(ignore))
-    write_result(_as_json(rules) if output_format is Format.json else _as_table(rules), output)
+    if output_format is Format.json:
+        write_result(_as_json(rules), output)
+        return
+    width, is_coloured = terminal_style()
+    write_result(_as_table(rules, width, is_coloured=is_coloured and output is None), output)
 
 
 def _as_json(rules: Sequence[Rule]) -> str:
@@ -36,12 +40,11 @@ def _as_json(rules: Sequence[Rule]) -> str:
     return json.dumps(rows, indent=2, ensure_ascii=False)
 
 
-def _as_table(rules: Sequence[Rule]) -> str:
+def _as_table(rules: Sequence[Rule], width: int, *, is_coloured: bool) -> str:
     from rich import box
     from rich.console import Console
     from rich.table import Table
 
-    width, is_coloured = terminal_style()
     table = Table("Code", "Name", "Looks for", box=box.SIMPLE_HEAD, width=width, pad_edge=False)
     for rule in rules:
         table.add_row(rule.code, rule.name, rule.summary)

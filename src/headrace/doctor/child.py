@@ -42,7 +42,7 @@ class Child:
         os.set_blocking(self._output_end, False)
         self._printed = bytearray()
         self._is_idle = False
-        self._heard = [self._connection, self._output_end]
+        self._heard: list[Any] = [self._connection, self._output_end]
         descriptors = (theirs.fileno(), self.recorder.descriptor, self._dump_file.fileno())
         try:
             self._process = subprocess.Popen(
@@ -193,6 +193,6 @@ def _wait_until_gone(family: list[psutil.Process], timeout_s: float) -> None:
 
 def _is_alive(process: psutil.Process) -> bool:
     try:
-        return process.status() != psutil.STATUS_ZOMBIE
+        return bool(process.status() != psutil.STATUS_ZOMBIE)
     except psutil.NoSuchProcess:
         return False

@@ -15,6 +15,7 @@ from typing import Any
 
 from headrace.contract import Contract
 from headrace.doctor.stacks import is_user_code
+from headrace.engine import collate as headrace_collate
 from headrace.engine.plan import Plan
 from headrace.errors import ConfigurationError, SampleId, SourceError, TargetError
 
@@ -159,7 +160,8 @@ class Subject:
     def collate(self) -> Callable[[list[Any]], Any]:
         """Returns the function that joins samples; torch's default for a bare data set (imports torch)."""
         found = getattr(self.loader, "collate_fn", None)
-        return found if callable(found) else _torch_data().default_collate
+        collate: Callable[[list[Any]], Any] = found if callable(found) else _torch_data().default_collate
+        return collate
 
     @property
     def collate_name(self) -> str:
@@ -171,9 +173,8 @@ class Subject:
     def has_default_collate(self) -> bool:
         """True for torch's default rules, under torch's name or ours."""
         found = getattr(self.loader, "collate_fn", None)
-        return found is None or getattr(found, "__module__", "").startswith(
-            ("torch.utils.data", "headrace.engine.collate")
-        )
+        is_ours = found in {headrace_collate.default_collate, headrace_collate.default_convert}
+        return found is None or is_ours or getattr(found, "__module__", "").startswith("torch.utils.data")
 
     # Streams.
 

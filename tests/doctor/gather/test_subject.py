@@ -102,7 +102,8 @@ def test_plans_and_headrace_loaders_are_held():
         assert (subject.sample_id(2), subject.read(2, entered.append), entered) == ("c", 3, ["add"])
     assert subject.contract is contract
     assert subject.batch_size == 2
-    assert subject.has_default_collate
+    assert not subject.has_default_collate, "a contract joins by its own rules: it may pad"
+    assert Subject(hr.DataLoader(plan)).has_default_collate
 
 
 def test_streams_are_held_as_streams():

@@ -98,7 +98,7 @@ def _as_decode(bench: Bench, method: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def _describe_image(image: Any, source: Any) -> DecodedImage:
-    name = source if isinstance(source, (str, bytes, os.PathLike)) else getattr(source, "name", None)
+    name: Any = source if isinstance(source, (str, bytes, os.PathLike)) else getattr(source, "name", None)
     is_path = isinstance(name, (str, bytes, os.PathLike))
     return DecodedImage(
         path=os.path.abspath(os.fsdecode(name)) if is_path else None,  # noqa: PTH100 - as above
@@ -128,8 +128,8 @@ class _Entered:
         with bench.inside("transform"):
             return function(*arguments, **options)
 
-    @property
-    def __class__(self) -> type:  # type: ignore[override] # so that isinstance sees the transform
+    @property  # type: ignore[misc] # so that isinstance sees the transform
+    def __class__(self) -> type:
         return type(object.__getattribute__(self, "_entered")[1])
 
     def __reduce_ex__(self, protocol: Any) -> Any:  # a copy, or a worker started by spawn, gets the transform alone
