@@ -3,7 +3,8 @@
 *In memory*: samples that cost nothing to load, the worst case for a loader, which has no work to hide behind. What is
 measured there is the loader's own cost per sample. *JPEG*: photographs decoded and mirrored at random, as people do.
 
-Each measure is one whole epoch of a new loader, shuffled, workers started and ended within it.
+Each measure is one whole epoch of a new loader, shuffled, workers started and ended within it. PyTorch computes in one
+thread, as it does in workers: without that, what is measured without workers is how two spinning threads share a core.
 """
 
 from __future__ import annotations
@@ -60,6 +61,7 @@ class Photographs(torch.utils.data.Dataset):
 
 def comparisons(*, is_quick: bool) -> Iterator[Comparison]:
     """Yields what is to be measured."""
+    torch.set_num_threads(1)
     scale = 4 if is_quick else 1
     for dataset in (InMemory(20_000 // scale), Photographs(2_000 // scale)):
         for num_workers in (0, 2):

@@ -12,7 +12,7 @@ from headrace.engine.samplers import EpochSampler
 
 
 class LoaderMachine(RuleBasedStateMachine):
-    """The model: `place` is (epoch, consumed) of what was handed over; `pending` is where the next pass begins."""
+    """The model: where the live iterator is, where the next pass begins, and where the loader says that it stands."""
 
     @initialize(n=st.integers(1, 30), seed=st.integers(0, 99), size=st.integers(1, 9))
     def begin(self, n, seed, size):
@@ -20,7 +20,7 @@ class LoaderMachine(RuleBasedStateMachine):
         self.order = ShuffledOrder(n)
         self.saved = []
         self.open_loader(size, workers=0)
-        self.place = self.pending = (0, 0)
+        self.place = self.pending = self.standing = (0, 0)
 
     def open_loader(self, size, workers):
         self.iterator = None
@@ -37,7 +37,8 @@ class LoaderMachine(RuleBasedStateMachine):
         epoch, consumed = self.pending
         if consumed == self.n:
             epoch, consumed = epoch + 1, 0
-        self.place, self.pending = (epoch, consumed), (epoch + 1, 0)
+        self.place = self.standing = (epoch, consumed)
+        self.pending = (epoch + 1, 0)
 
     @precondition(lambda self: self.iterator is not None)
     @rule()
@@ -50,7 +51,7 @@ class LoaderMachine(RuleBasedStateMachine):
             self.iterator = None
             return
         assert batch.tolist() == list(self.loader.last.sample_ids) == expected
-        self.place = (epoch, consumed + len(expected))
+        self.place = self.standing = (epoch, consumed + len(expected))
 
     @precondition(lambda self: self.iterator is not None)
     @rule()
@@ -60,7 +61,7 @@ class LoaderMachine(RuleBasedStateMachine):
 
     @rule()
     def save(self):
-        self.saved.append((json.dumps(self.loader.state_dict()), self.place))
+        self.saved.append((json.dumps(self.loader.state_dict()), self.standing))
 
     @precondition(lambda self: self.saved)
     @rule(data=st.data(), size=st.integers(1, 9), workers=st.sampled_from([0, 0, 0, 2]))
@@ -68,12 +69,12 @@ class LoaderMachine(RuleBasedStateMachine):
         state, place = data.draw(st.sampled_from(self.saved))
         self.open_loader(size, workers)
         self.loader.load_state_dict(json.loads(state))
-        self.place = self.pending = place
+        self.place = self.pending = self.standing = place
 
     @rule(epoch=st.integers(0, 3))
     def set_epoch(self, epoch):
         self.loader.set_epoch(epoch)
-        self.pending = (epoch, 0)
+        self.pending = self.standing = (epoch, 0)
 
     def teardown(self):
         if getattr(self, "iterator", None) is not None:

@@ -210,10 +210,10 @@ class DataLoader(Generic[BatchT]):
             yield attach(pin(batch) if self.pin_memory else batch, info)
 
     def set_epoch(self, epoch: int) -> None:
-        """Makes the next `iter(loader)` epoch `epoch`; forgets a loaded state that was not begun."""
+        """Makes the next `iter(loader)` epoch `epoch`, and its start the place where the loader stands."""
         if epoch < 0:
             raise ConfigurationError(f"set_epoch({epoch}): epochs count from 0")
-        self._next_epoch, self._start = epoch, None
+        self._next_epoch, self._start, self._cursor = epoch, None, None
 
     # What was handed over.
 

@@ -6,8 +6,11 @@
     <root>/photos/<photograph>/crop-000.jpg    300 crops of 64 x 64 pixels
 
 The digits are 8 x 8 pixels of 17 grey levels. Each pixel is written as 2 x 2 pixels and the levels are spread over
-0..255: nothing is lost and nothing is added. Every fifth digit in scikit-learn's order is held out; hands that wrote
-the one part also wrote the other, as in any random split of this data set.
+0..255: nothing is lost and nothing is added.
+
+Every fifth digit in scikit-learn's order is held out. Neighbours in that order are probably by the same hand, so this is
+the easier of two usual splits: with the last fifth held out as one block, the same network and number of epochs reached
+95.3 % to 97.5 % in five trials, against 98.6 % to 98.9 %.
 """
 
 from __future__ import annotations
