@@ -38,7 +38,7 @@ lint: $(INSTALLED) ## format, lint, types, arrows between rooms, generated pages
 	$(PY) tools/changelog.py --check
 
 bench: $(INSTALLED) ## the benchmarks: a table here, every value in benchmarks/results/
-	$(PY) benchmarks/run.py $(ARGS)
+	$(PY) -m benchmarks.run $(ARGS)
 
 docs: $(INSTALLED) ## the generated pages anew (docs/rules and the report's schema), then the links of all pages
 	$(PY) tools/docs.py

@@ -16,7 +16,7 @@ from collections.abc import Callable, Iterator
 import numpy as np
 import torch
 import torch.utils.data
-from measure import Comparison
+from benchmarks.measure import Comparison
 from PIL import Image
 from sklearn.datasets import load_sample_images
 

@@ -12,7 +12,7 @@ import time
 from collections.abc import Callable, Iterator
 
 import numpy as np
-from measure import Comparison
+from benchmarks.measure import Comparison
 
 from headrace.engine.order.permutation import Permutation
 

@@ -1,6 +1,8 @@
 """Runs the benchmarks: a table to read, and every value as JSON.
 
-python benchmarks/run.py [--quick] [--rounds 9] [--only order] [--output benchmarks/results/latest.json]
+    python -m benchmarks.run [--quick] [--rounds 9] [--only order] [--output benchmarks/results/latest.json]
+
+Run from the root of a checkout, on a machine that does nothing else.
 """
 
 from __future__ import annotations
@@ -12,9 +14,7 @@ import json
 import sys
 from pathlib import Path
 
-import loader
-import measure
-import order
+from benchmarks import loader, measure, order
 
 BENCHMARKS = {"order": order, "loader": loader}
 
@@ -42,7 +42,7 @@ def main() -> None:
     options.output.parent.mkdir(parents=True, exist_ok=True)
     record = {
         "created": dt.datetime.now(tz=dt.UTC).isoformat(timespec="seconds"),
-        "command": " ".join(["python", *sys.argv]),
+        "command": " ".join(["python -m benchmarks.run", *sys.argv[1:]]),
         "machine": machine,
         "results": [dataclasses.asdict(result) for result in results],
     }

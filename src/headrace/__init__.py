@@ -11,6 +11,8 @@ Names load on first use, so `import headrace` and `headrace --help` do not wait 
 
 from typing import TYPE_CHECKING, Any
 
+from headrace import errors
+
 __version__ = "0.1.0"
 
 if TYPE_CHECKING:
@@ -19,12 +21,14 @@ if TYPE_CHECKING:
     from headrace.engine.loader import DataLoader
     from headrace.engine.order.cursor import Cursor
     from headrace.engine.plan import Plan, arrays, folder
+    from headrace.engine.transfer import Normalize
 
 _HOME = {
     "Contract": "headrace.contract",
     "Cursor": "headrace.engine.order.cursor",
     "DataLoader": "headrace.engine.loader",
     "Field": "headrace.contract",
+    "Normalize": "headrace.engine.transfer",
     "Plan": "headrace.engine.plan",
     "Replace": "headrace.engine.failures",
     "Skip": "headrace.engine.failures",
@@ -32,7 +36,19 @@ _HOME = {
     "folder": "headrace.engine.plan",
 }
 
-__all__ = ["Contract", "Cursor", "DataLoader", "Field", "Plan", "Replace", "Skip", "arrays", "folder"]
+__all__ = [
+    "Contract",
+    "Cursor",
+    "DataLoader",
+    "Field",
+    "Normalize",
+    "Plan",
+    "Replace",
+    "Skip",
+    "arrays",
+    "errors",
+    "folder",
+]
 
 
 def __getattr__(name: str) -> Any:

@@ -11,7 +11,8 @@ PAGES = [
     *sorted((ROOT / "docs").rglob("*.md")),
     *sorted((ROOT / "changes").glob("*.md")),
     *sorted((ROOT / "examples").rglob("*.md")),
-    *sorted((ROOT / "benchmarks").rglob("*.md")),
+    *sorted((ROOT / "benchmarks").glob("*.md")),
+    *sorted((ROOT / "benchmarks" / "peers").glob("*.md")),
 ]
 LINK = re.compile(
     r"!?\[(?:[^\]\[]|\[[^\]]*\])*\]\((?P<to>[^)\s]+)(?:\s+\"[^\"]*\")?\)|<img[^>]*\ssrc=\"(?P<image>[^\"]+)\""

@@ -17,9 +17,14 @@ GUIDE = sorted((ROOT / "docs/guide").glob("*.md"))
 def _texts():
     """Every text file that the checkout holds, without what tools leave in it."""
     for name in ("src", "tests", "tools", "docs", "examples", "benchmarks", "changes"):
-        yield from (path for path in sorted((ROOT / name).rglob("*")) if path.is_file() and path.suffix in TEXT)
+        yield from (path for path in sorted((ROOT / name).rglob("*")) if path.is_file() and _is_ours(path))
     yield from (path for path in sorted(ROOT.iterdir()) if path.is_file() and path.suffix in TEXT)
     yield from (ROOT / "Makefile", ROOT / ".ci/run", ROOT / "LICENSE")
+
+
+def _is_ours(path):
+    is_hidden = any(part.startswith(".") for part in path.relative_to(ROOT).parts)  # environments and caches of tools
+    return path.suffix in TEXT and not is_hidden
 
 
 def _guide():

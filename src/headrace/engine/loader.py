@@ -19,7 +19,8 @@ from headrace.engine.order.ledger import Ledger
 from headrace.engine.passes import Run
 from headrace.engine.plan import Plan
 from headrace.engine.stream import StreamLoading, is_stream
-from headrace.engine.transfer import pin
+from headrace.engine.transfer import DeviceTransfer, Normalize, pin, to_jax, to_numpy
+from headrace.engine.view import LoaderView, each
 from headrace.engine.work import Refusal
 from headrace.engine.workers import make_runner
 from headrace.errors import ConfigurationError, SampleId
@@ -283,6 +284,25 @@ class DataLoader(Generic[BatchT]):
             the sample's own exception, with its note, if it fails; ConfigurationError for a stream or an unknown id.
         """
         return self._loading.replay(sample_id, self.seed, epoch)
+
+    # The same batches elsewhere.
+
+    def to(self, device: Any, *, normalize: Normalize | None = None) -> LoaderView:
+        """Returns this loader with its batches on a device, each copied while the one before is computed on.
+
+        Args:
+            device: A torch device or its name. The CPU passes batches straight through.
+            normalize: `hr.Normalize(...)`: uint8 travels, and becomes normalised float32 on the device.
+        """
+        return LoaderView(self, DeviceTransfer(device, normalize=normalize))
+
+    def to_numpy(self) -> LoaderView:
+        """Returns this loader with its batches as numpy arrays over the same memory."""
+        return LoaderView(self, each(to_numpy))
+
+    def to_jax(self) -> LoaderView:
+        """Returns this loader with its batches as JAX arrays, shared where JAX allows it."""
+        return LoaderView(self, each(to_jax))
 
     # Torch's attributes.
 

@@ -172,6 +172,9 @@ def _verdict(report: Report) -> str:
     if not report.findings:
         if report.verdict == "inconclusive":
             return f"{spec} is undecided: nothing was found, but too little could be examined to call it clean."
+        examined, total = report.target.get("examined"), report.target.get("num_samples")
+        if examined is not None and total is not None and examined < total:
+            return f"{spec}: no fault was found in the {examined:,} of {total:,} samples that were examined."
         return f"{spec} is clean: no fault was found."
     severities = [finding.severity for finding in report.findings]
     words = {"error": "error", "warning": "warning", "info": "remark"}
