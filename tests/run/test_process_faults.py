@@ -131,23 +131,38 @@ def test_a_stuck_worker_is_found_even_while_it_is_being_sent_to(tmp_path):
 # ---- silence --------------------------------------------------------------------------------------------------------
 
 
+def begin_and_stand(task, act, mark):
+    """Says that it has begun, then stands until it may go on."""
+    mark(0)
+    began, go_on = act.value
+    began.open()
+    go_on.wait()
+    return 9
+
+
 @pytest.mark.parametrize("runner", [ThreadRunner(2), ProcessRunner(2, context="fork")], ids=repr)
 def test_without_a_timeout_long_silence_is_logged_once_with_stacks(runner, tmp_path, monkeypatch, caplog):
-    latch = Latch(tmp_path / "latch")
+    began, go_on = Latch(tmp_path / "began"), Latch(tmp_path / "go on")
 
     class OpensLatch(logging.Handler):
         def emit(self, record):
-            latch.open()
+            go_on.open()
+
+    def shorten_silence():
+        began.wait()  # only now, so that the stacks show the sample and not a worker that is still starting
+        monkeypatch.setattr(drive, "SILENCE_S", 0.01)
 
     handler = OpensLatch()
     logging.getLogger("headrace").addHandler(handler)
-    monkeypatch.setattr(drive, "SILENCE_S", 0.05)
+    patience = threading.Thread(target=shorten_silence)
+    patience.start()
     with caplog.at_level(logging.WARNING, "headrace"):
-        assert list(runner.run(ActTask(), [Act(do=tasks.square, value=3, latch=latch)])) == [9]
+        assert list(runner.run(ActTask(), [Act(do=begin_and_stand, value=(began, go_on))])) == [9]
+    patience.join()
     logging.getLogger("headrace").removeHandler(handler)
     (record,) = caplog.records
-    assert "sample act-3" in record.getMessage()
-    assert "in wait" in record.getMessage()
+    assert "sample act-" in record.getMessage()
+    assert "begin_and_stand" in record.getMessage()
 
 
 # ---- death ----------------------------------------------------------------------------------------------------------
