@@ -20,8 +20,9 @@ if TYPE_CHECKING:
     from headrace.engine.failures import Replace, Skip
     from headrace.engine.loader import DataLoader
     from headrace.engine.order.cursor import Cursor
-    from headrace.engine.plan import Plan, arrays, folder
+    from headrace.engine.plan import Plan, arrays, folder, tokens
     from headrace.engine.transfer import Normalize
+    from headrace.engine.transform import image
 
 _HOME = {
     "Contract": "headrace.contract",
@@ -34,6 +35,8 @@ _HOME = {
     "Skip": "headrace.engine.failures",
     "arrays": "headrace.engine.plan",
     "folder": "headrace.engine.plan",
+    "image": "headrace.engine.transform.image",
+    "tokens": "headrace.engine.plan",
 }
 
 __all__ = [
@@ -48,6 +51,8 @@ __all__ = [
     "arrays",
     "errors",
     "folder",
+    "image",
+    "tokens",
 ]
 
 
@@ -57,7 +62,8 @@ def __getattr__(name: str) -> Any:
         raise AttributeError(f"module 'headrace' has no attribute {name!r}")
     import importlib
 
-    value = getattr(importlib.import_module(_HOME[name]), name)
+    module = importlib.import_module(_HOME[name])
+    value = module if name == "image" else getattr(module, name)  # a room of its own behind the front door
     globals()[name] = value
     return value
 

@@ -45,6 +45,15 @@ def test_stages_that_take_rng_deliver_the_same_bytes(layout):
         del loader
 
 
+@pytest.mark.parametrize("layout", LAYOUTS)
+def test_samples_of_mixed_dtypes_join_to_the_same_dtype(layout):
+    samples = [torch.full((2,), 1 / 3, dtype=dtype) for dtype in (torch.float32, torch.float64)] * 2
+    batches = list(hr.DataLoader(samples, batch_size=2, **layout))
+    assert [(batch.dtype, batch.tolist()) for batch in batches] == [
+        (batch.dtype, batch.tolist()) for batch in hr.DataLoader(samples, batch_size=2)
+    ]
+
+
 @pytest.mark.parametrize("layout", [layout for layout in LAYOUTS if "runner" not in str(layout)])
 @pytest.mark.parametrize("dataset", [GloballyRandom(), BatchedRandom()], ids=["single", "batched"])
 def test_code_that_uses_global_generators_delivers_the_same_bytes(layout, dataset):

@@ -173,7 +173,7 @@ class Subject:
     def has_default_collate(self) -> bool:
         """True for torch's default rules, under torch's name or ours."""
         found = getattr(self.loader, "collate_fn", None)
-        is_ours = found in {headrace_collate.default_collate, headrace_collate.default_convert}
+        is_ours = headrace_collate.is_ours(found)
         return found is None or is_ours or getattr(found, "__module__", "").startswith("torch.utils.data")
 
     # Streams.

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from headrace.engine.batch import is_whole
 from headrace.engine.failures import Budget, Policy
 from headrace.engine.order.ledger import Ledger
 from headrace.engine.work import Delivery, Refusal, WorkOrder
@@ -25,13 +26,15 @@ class Account:
         self._num_samples = 0
         self._first_batch_s: float | None = None
         self._wait_s = 0.0
-        self._stages: dict[str, StageTime] = {}
+        self._wall_s: dict[str, float] = {}
+        self._stage_samples: dict[str, int] = {}
 
     def enter(self, order: WorkOrder, delivery: Delivery, wait_s: float) -> None:
         """Books one delivery; raises TooManyRefused if the policy's budget is spent."""
         if self.ledger is not None:
             self._enter_ledger(self.ledger, order, delivery)
-        self.quarantine.extend(delivery.refusals)
+        if delivery.refusals:
+            self.quarantine.extend(delivery.refusals)
         self._budget.spend(len(order.indices), delivery.refusals)
         self.count(delivery, wait_s)
 
@@ -44,10 +47,8 @@ class Account:
         else:
             self._wait_s += wait_s
         for time in delivery.stage_times:
-            seen = self._stages.get(time.stage, StageTime(time.stage, 0.0, 0))
-            self._stages[time.stage] = StageTime(
-                time.stage, seen.wall_s + time.wall_s, seen.num_samples + time.num_samples
-            )
+            self._wall_s[time.stage] = self._wall_s.get(time.stage, 0.0) + time.wall_s
+            self._stage_samples[time.stage] = self._stage_samples.get(time.stage, 0) + time.num_samples
 
     def close(self) -> None:
         """Checks the books at the end of a whole pass; raises LedgerError if they do not balance."""
@@ -56,6 +57,9 @@ class Account:
 
     @staticmethod
     def _enter_ledger(ledger: Ledger, order: WorkOrder, delivery: Delivery) -> None:
+        if is_whole(delivery.sample_ids) and _is_one_stretch(order):
+            ledger.record_whole(int(order.epochs[0]), int(order.positions[0]), order.indices)
+            return
         kept, num_rows = delivery.kept, len(order.indices)
         delivered, replaced = np.zeros((2, num_rows), dtype=np.bool_)
         delivered[kept], replaced[kept] = ~delivery.is_replaced, delivery.is_replaced
@@ -79,7 +83,18 @@ class Account:
             num_samples=self._num_samples,
             first_batch_s=self._first_batch_s,
             wait_s=self._wait_s,
-            stages=tuple(self._stages.values()),
+            stages=tuple(
+                StageTime(stage, wall_s, self._stage_samples[stage]) for stage, wall_s in self._wall_s.items()
+            ),
             runner=self._runner,
             num_workers=self._num_workers,
         )
+
+
+def _is_one_stretch(order: WorkOrder) -> bool:
+    """True if its rows are positions p, p + 1, ... of one epoch, none of them a repeat.
+
+    Positions of a part follow each other except where repeats or the next epoch begin, and repeats come last.
+    """
+    epochs, positions = order.epochs, order.positions
+    return bool(not order.is_pad[0] and epochs[0] == epochs[-1] and positions[-1] - positions[0] == len(positions) - 1)

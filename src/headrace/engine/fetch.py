@@ -1,16 +1,23 @@
-"""What a worker does with a work order: prepare its samples, each by the error policy, and collate; one delivery back."""
+"""What a worker does with a work order: prepare its samples, each by the error policy, and collate; one delivery back.
+
+gather ──────────────────────────▶ batch      where a source can make whole batches, and nothing else is asked for
+read ──▶ stages ──▶ contract ──▶ collate      otherwise, and whenever a gather fails; the batch is the same
+"""
 
 from __future__ import annotations
 
 import contextlib
 import dataclasses
-from collections.abc import Callable
+import functools
+import time
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from headrace.contract import Contract
-from headrace.engine.batch import leading_size
+from headrace.engine.batch import WholeOrder, leading_size
 from headrace.engine.collate import ContractCollate, default_collate, default_convert, explain_failure
 from headrace.engine.failures import Policy, Replace
 from headrace.engine.plan import Plan
@@ -23,10 +30,12 @@ from headrace.engine.preparation import (
     set_this_worker,
     this_worker,
 )
+from headrace.engine.source import Gathering, collates_by_torch, has_torch_rules
 from headrace.engine.transform import global_generators as generators
 from headrace.engine.work import Delivery, Refusal, WorkOrder
 from headrace.errors import SampleId, Where, annotate
 from headrace.keys import derive_key
+from headrace.observe import StageTime
 from headrace.protocols import Mark
 
 __all__ = ["FetchTask"]
@@ -55,6 +64,14 @@ class FetchTask:
         # Without user code there is nobody who could draw.
         may_draw = self.reseeds and self.plan.runs_user_code
         self._preparation = Preparation(plan=self.plan, contract=self.contract, rank=self.rank, may_draw=may_draw)
+        is_default = self.collate is default_collate or self.collate is default_convert
+        self._collate_is_ours = is_default or isinstance(self.collate, ContractCollate)
+        source = self.plan.source
+        is_plain = self.is_batched and self._preparation.only_reads
+        self._gathers = is_plain and isinstance(source, Gathering) and source.gathers and self._collates_as_torch()
+
+    def _collates_as_torch(self) -> bool:
+        return (self.collate is default_collate and has_torch_rules()) or collates_by_torch(self.collate)
 
     def open(self, worker: int | None, num_workers: int) -> None:
         """Readies this worker."""
@@ -71,21 +88,39 @@ class FetchTask:
 
     def run(self, order: WorkOrder, mark: Mark) -> Delivery:
         """Returns the batch of one work order, or raises the user's own exception with a note."""
+        if self._gathers and (delivery := self._gather(order, mark)) is not None:
+            return delivery
         clock = StageClock()
         loaded = self._load_without_draws(order, mark, clock)
         with self._own_generators(order, may_draw=loaded is None or self._collate_may_draw):
             if loaded is None:
                 loaded = self._load(order, mark, clock)
             batch = self._collate(order, loaded, clock) if loaded.samples else None
-        self._note_left_out(order, loaded, batch)
+        if not self._collate_is_ours:
+            self._note_left_out(order, loaded, batch)
+        if loaded.is_whole:
+            return _whole_delivery(batch, len(order.indices), clock.times())
+        kept = loaded.kept(len(order.indices))
         return Delivery(
             batch=batch,
-            sample_ids=tuple(loaded.ids),
-            kept=np.asarray(loaded.kept, dtype=np.int64),
-            is_replaced=np.asarray(loaded.is_replaced, dtype=np.bool_),
+            sample_ids=self._ids(order, loaded),
+            kept=np.asarray(kept, dtype=np.int64),
+            is_replaced=np.asarray([item in loaded.stand_ins for item in kept], dtype=np.bool_),
             refusals=tuple(loaded.refusals),
             stage_times=clock.times(),
         )
+
+    def _gather(self, order: WorkOrder, mark: Mark) -> Delivery | None:
+        """Returns the batch at once, or None: then the plain way says which sample is at fault, if one is."""
+        mark(-1)  # the order as a whole
+        num_samples = len(order.indices)
+        started_s = time.perf_counter()
+        try:
+            batch = self.plan.source.gather(order.indices)  # type: ignore[attr-defined] # `_gathers` says that it has it
+        except Exception:
+            return None
+        read = StageTime("read", time.perf_counter() - started_s, num_samples)
+        return _whole_delivery(batch, num_samples, (read,))
 
     def where(self, order: WorkOrder, item: int | None) -> Where:
         """Names one sample of an order, or where the order begins if none is known."""
@@ -113,10 +148,6 @@ class FetchTask:
     @property
     def _collate_may_draw(self) -> bool:
         return self.reseeds and not self._collate_is_ours
-
-    @property
-    def _collate_is_ours(self) -> bool:
-        return self.collate in {default_collate, default_convert} or isinstance(self.collate, ContractCollate)
 
     # Samples.
 
@@ -153,26 +184,58 @@ class FetchTask:
         """Loads the samples of an order, each by the policy."""
         loaded = _Loaded()
         records = self._preparation.records(order, mark, clock)
+        if self._preparation.only_reads and not self._preparation.may_draw:
+            return self._load_records(order, records, mark, clock)
+        loaded = _Loaded()
         for item, index in enumerate(order.indices.tolist()):
             mark(item)
-            row = index
             try:
                 sample = self._preparation.sample(order, item, index, records, clock)
             except Refused as refused:
-                found = self._replacement(order, item, refused, clock)
-                loaded.refusals.append(self._refusal(order, item, refused, None if found is None else found[0]))
-                if found is None:
-                    continue
-                row, sample = found
+                self._settle(order, item, refused, loaded, clock)
+                continue
             if sample is FILTERED:
                 text = "the stages dropped it, which the contract allows"
                 loaded.refusals.append(self._note(order, item, "transform", text))
+                loaded.absent.add(item)
                 continue
             loaded.samples.append(sample)
-            loaded.ids.append(self.plan.sample_id(row))
-            loaded.kept.append(item)
-            loaded.is_replaced.append(row != index)
         return loaded
+
+    def _load_records(self, order: WorkOrder, records: Sequence[Any] | None, mark: Mark, clock: StageClock) -> _Loaded:
+        """Loads samples that are records: the same as `_load`, without a clock, a key or a closure per sample."""
+        if type(records) is list:
+            return _Loaded(samples=list(records))  # the list may be the data set's own
+        loaded, read = _Loaded(), self._preparation.read_one
+        keep = loaded.samples.append
+        started_s = time.perf_counter()
+        for item, index in enumerate(order.indices.tolist()):
+            mark(item)
+            try:
+                keep(read(index) if records is None else records[item])
+            except Exception as error:
+                refused = self._preparation.refused(error, order, item, index, "read")
+                self._settle(order, item, refused, loaded, StageClock())  # its time is in ours
+        if records is None:  # records that came together were timed together
+            clock.add("read", time.perf_counter() - started_s, len(order.indices))
+        return loaded
+
+    def _settle(self, order: WorkOrder, item: int, refused: Refused, loaded: _Loaded, clock: StageClock) -> None:
+        """Enters a stand-in for a refused sample, or leaves its place out, as the policy says; or raises."""
+        found = self._replacement(order, item, refused, clock)
+        loaded.refusals.append(self._refusal(order, item, refused, None if found is None else found[0]))
+        if found is None:
+            loaded.absent.add(item)
+        else:
+            loaded.stand_ins[item], sample = found
+            loaded.samples.append(sample)
+
+    def _ids(self, order: WorkOrder, loaded: _Loaded) -> tuple[SampleId, ...]:
+        """Identities of the samples that made it; a stand-in's is its own."""
+        rows = order.indices.copy()
+        for item, row in loaded.stand_ins.items():
+            rows[item] = row
+        return self.plan.sample_ids(rows[loaded.kept(len(rows))])
 
     def _replacement(self, order: WorkOrder, item: int, refused: Refused, clock: StageClock) -> tuple[int, Any] | None:
         """Applies the policy: None to skip, or a stand-in drawn by key; raises where it says so or draws are spent."""
@@ -219,13 +282,14 @@ class FetchTask:
             with clock.stage("collate", len(loaded.samples)):
                 batch = self.collate(loaded.samples) if self.is_batched else self.collate(loaded.samples[0])
             if self.contract is not None and self.is_batched and is_ours:  # a user's own may rename what it likes
-                self.contract.require_batch(batch, loaded.ids)
+                self.contract.require_batch(batch, self._ids(order, loaded))
         except Exception as error:
             where = dataclasses.replace(self.where(order, None), stage="collate", worker=this_worker())
-            explained = explain_failure(loaded.samples, loaded.ids, error, where=where) if is_ours else None
+            ids = self._ids(order, loaded)
+            explained = explain_failure(loaded.samples, ids, error, where=where) if is_ours else None
             if explained is not None:
                 raise explained from error
-            shown = ", ".join(map(str, loaded.ids[:8])) + (" and more" if len(loaded.ids) > 8 else "")
+            shown = ", ".join(map(str, ids[:8])) + (" and more" if len(ids) > 8 else "")
             annotate(error, where, do=f"look at the samples of this batch: {shown}")
             raise
         return batch
@@ -238,19 +302,46 @@ class FetchTask:
         is_none = [sample is None for sample in loaded.samples]
         if not any(is_none) or leading_size(batch) != len(is_none) - sum(is_none):
             return
+        kept = loaded.kept(len(order.indices))
         for place in reversed([place for place, none in enumerate(is_none) if none]):
             text = "the data set returned None, and collate_fn left it out"
-            loaded.refusals.append(self._note(order, loaded.kept[place], "collate", text))
-            for column in (loaded.samples, loaded.ids, loaded.kept, loaded.is_replaced):
-                del column[place]
+            loaded.refusals.append(self._note(order, kept[place], "collate", text))
+            loaded.absent.add(kept[place])
+            loaded.stand_ins.pop(kept[place], None)
+            del loaded.samples[place]
+
+
+def _whole_delivery(batch: Any, num_samples: int, stage_times: tuple[StageTime, ...]) -> Delivery:
+    """The delivery of a batch that holds every sample of its order, and no other."""
+    sample_ids, kept, is_replaced = _whole_columns(num_samples)
+    return Delivery(batch=batch, sample_ids=sample_ids, kept=kept, is_replaced=is_replaced, stage_times=stage_times)
+
+
+@functools.lru_cache(maxsize=8)
+def _whole_columns(num_samples: int) -> tuple[Any, npt.NDArray[np.int64], npt.NDArray[np.bool_]]:
+    """What all whole deliveries of one size have in common; nobody writes to it."""
+    kept, is_replaced = np.arange(num_samples), np.zeros(num_samples, dtype=np.bool_)
+    kept.flags.writeable = is_replaced.flags.writeable = False
+    return WholeOrder(num_samples), kept, is_replaced
 
 
 @dataclasses.dataclass(slots=True)
 class _Loaded:
-    """The samples of one order that made it, column by column, and those that did not."""
+    """The samples of one order that made it, and what became of those that did not."""
 
     samples: list[Any] = dataclasses.field(default_factory=list)
-    ids: list[SampleId] = dataclasses.field(default_factory=list)
-    kept: list[int] = dataclasses.field(default_factory=list)
-    is_replaced: list[bool] = dataclasses.field(default_factory=list)
+    """In the order of the order, without the absent ones."""
+    absent: set[int] = dataclasses.field(default_factory=set)
+    """Places in the order without a sample."""
+    stand_ins: dict[int, int] = dataclasses.field(default_factory=dict)
+    """Place in the order -> row of the sample that stands in for its own."""
     refusals: list[Refusal] = dataclasses.field(default_factory=list)
+
+    @property
+    def is_whole(self) -> bool:
+        """True if every sample of the order made it."""
+        return not (self.absent or self.stand_ins or self.refusals)
+
+    def kept(self, num_places: int) -> list[int]:
+        """Returns the places in the order that have a sample."""
+        return [place for place in range(num_places) if place not in self.absent]

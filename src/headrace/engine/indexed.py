@@ -16,10 +16,11 @@ from headrace.contract import Contract
 from headrace.contract.breach import require_none
 from headrace.engine.accounting import Account
 from headrace.engine.arguments import Arguments
-from headrace.engine.batch import BatchInfo
+from headrace.engine.batch import BatchInfo, is_whole
 from headrace.engine.failures import parse_policy
 from headrace.engine.fetch import FetchTask
 from headrace.engine.order.batches import BatchPlan, ListedBatches, Pass
+from headrace.engine.order.blocks import blocks
 from headrace.engine.order.cursor import Cursor
 from headrace.engine.order.ledger import Ledger
 from headrace.engine.order.orders import ListedOrder
@@ -131,7 +132,7 @@ class IndexedLoading:
         account = Account(
             planned.epoch,
             self._policy,
-            ledger=Ledger.of(planned),
+            ledger=Ledger.of(planned, self._indices_of(start.seed)),
             runner=runner.name,
             num_workers=runner.num_workers,
         )
@@ -185,28 +186,46 @@ class IndexedLoading:
             )
 
     def _info(self, planned: Pass, order: WorkOrder, delivery: Delivery) -> BatchInfo:
-        return BatchInfo(
-            sample_ids=delivery.sample_ids,
-            cursor=self.cursor(order.seed, *planned.cursor_after(order.step)),
-            epoch=planned.epoch,
-            step=order.step,
-            positions=order.positions[delivery.kept],
-            is_pad=order.is_pad[delivery.kept],
-            is_replaced=delivery.is_replaced,
-        )
+        """Identity and state of a batch; made from here when they are asked for."""
+        # A sampler's digest is taken now, while its list of this epoch is there.
+        is_listed = isinstance(self.order, ListedOrder)
+        digest = self._digest(order.seed, planned.cursor_after(order.step)[0]) if is_listed else None
+        kept, is_replaced = delivery.kept, delivery.is_replaced  # and not the delivery, which holds the batch
+        sample_ids = None if is_whole(delivery.sample_ids) else delivery.sample_ids
+
+        def make(name: str) -> Any:
+            match name:
+                case "sample_ids":
+                    return self.plan.sample_ids(order.indices) if sample_ids is None else sample_ids
+                case "cursor":
+                    return self._cursor_with(digest, order.seed, *planned.cursor_after(order.step))
+                case "positions":
+                    return order.positions[kept]
+                case "is_pad":
+                    return order.is_pad[kept]
+                case _:
+                    return is_replaced.copy()
+
+        return BatchInfo(epoch=planned.epoch, step=order.step, make=make)
 
     def _orders(self, planned: Pass, seed: int) -> Iterator[WorkOrder]:
         """Yields this rank's work orders of a pass, one per global batch."""
-        for step in range(planned.num_batches):
-            part = planned.part(step)
-            yield WorkOrder(
-                step=step,
-                seed=seed,
-                indices=self.indices(seed, part.epochs, part.positions),
-                epochs=part.epochs,
-                positions=part.positions,
-                is_pad=part.is_pad,
-            )
+        for block in blocks(planned):
+            rows = block.rows
+            indices = self.indices(seed, rows.epochs, rows.positions)
+            for step, part in block:
+                yield WorkOrder(
+                    step=step,
+                    seed=seed,
+                    indices=indices[part],
+                    epochs=rows.epochs[part],
+                    positions=rows.positions[part],
+                    is_pad=rows.is_pad[part],
+                )
+
+    def _indices_of(self, seed: int) -> Callable[[int, npt.NDArray[np.int64]], npt.NDArray[np.int64]] | None:
+        """What the ledger may ask for row numbers; None if asking twice may have an effect, as listing a sampler."""
+        return functools.partial(self.order.indices, seed) if getattr(self.order, "is_computed", False) else None
 
     def indices(
         self, seed: int, epochs: npt.NDArray[np.int64], positions: npt.NDArray[np.int64]
@@ -224,7 +243,12 @@ class IndexedLoading:
 
     def cursor(self, seed: int, epoch: int, consumed: int) -> Cursor:
         """Returns the state at that place."""
-        digest = self.order.digest(seed, epoch) if isinstance(self.order, ListedOrder) else None
+        return self._cursor_with(self._digest(seed, epoch), seed, epoch, consumed)
+
+    def _digest(self, seed: int, epoch: int) -> str | None:
+        return self.order.digest(seed, epoch) if isinstance(self.order, ListedOrder) else None
+
+    def _cursor_with(self, digest: str | None, seed: int, epoch: int, consumed: int) -> Cursor:
         return Cursor(seed=seed, epoch=epoch, consumed=consumed, fingerprint=self._fingerprint(), order_digest=digest)
 
     def check_fits(self, saved: Cursor) -> None:

@@ -12,7 +12,7 @@ from headrace.contract import Contract
 from headrace.engine.accounting import Account
 from headrace.engine.arguments import Arguments
 from headrace.engine.batch import BatchInfo, attach
-from headrace.engine.collate import ContractCollate, default_collate, default_convert
+from headrace.engine.collate import ContractCollate, default_collate, default_convert, is_ours
 from headrace.engine.indexed import IndexedLoading
 from headrace.engine.order.cursor import Cursor
 from headrace.engine.order.ledger import Ledger
@@ -158,11 +158,13 @@ class DataLoader(Generic[BatchT]):
         self.rank, self.world_size = arguments.effective_rank, arguments.effective_world_size
         self.seed = seed if seed is not None else _seed_from_torch(generator, self.world_size)
 
+        if is_ours(self.collate_fn):
+            import torch  # noqa: F401 - the batches are made of it: better once here than in each worker that is forked
         self._runner = make_runner(arguments, multiprocessing_context)
         self._loading: IndexedLoading | StreamLoading = self._make_loading(arguments, worker_init_fn)
         self._next_epoch = 0
         self._start: Cursor | None = None
-        self._cursor: Cursor | None = None
+        self._cursor: Cursor | BatchInfo | None = None  # BatchInfo: the batch handed over last, which makes its own
         self._last: BatchInfo | None = None
         self._account: Account | None = None
 
@@ -207,7 +209,7 @@ class DataLoader(Generic[BatchT]):
     def _hand_over(self, run: Run) -> Generator[BatchT, None, None]:
         for batch, info in run.batches:
             # Set before the batch is handed over: the batch that the caller holds is never part of what is to come.
-            self._cursor, self._last = info.cursor, info
+            self._cursor = self._last = info
             yield attach(pin(batch) if self.pin_memory else batch, info)
 
     def set_epoch(self, epoch: int) -> None:
@@ -257,7 +259,8 @@ class DataLoader(Generic[BatchT]):
 
         Batches that are loaded but not handed over are no part of it; they are made again.
         """
-        cursor = self._cursor or self._loading.cursor(self.seed, self._next_epoch, 0)
+        place = self._cursor or self._loading.cursor(self.seed, self._next_epoch, 0)
+        cursor = place.cursor if isinstance(place, BatchInfo) else place
         return cursor.state_dict()
 
     def load_state_dict(self, state: Mapping[str, Any] | Cursor) -> None:

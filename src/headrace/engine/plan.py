@@ -12,14 +12,17 @@ import os
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
-from headrace.engine.source import ArraySource, FolderSource, adopt, find_row
+import numpy as np
+import numpy.typing as npt
+
+from headrace.engine.source import ArraySource, FolderSource, TokenSource, adopt, find_row
 from headrace.engine.transform.stage import Stage
 from headrace.errors import ConfigurationError, SampleId, Where, annotate
 from headrace.keys import derive_key
 from headrace.observe import monotonic
 from headrace.protocols import Source
 
-__all__ = ["Plan", "arrays", "folder"]
+__all__ = ["Plan", "arrays", "folder", "tokens"]
 
 RESERVED_NAMES = ("read", "collate")
 """Stage times and error messages use these words for the steps before and after the plan's own stages."""
@@ -64,7 +67,7 @@ class Plan:
             ConfigurationError: the function cannot be called with one sample, or `name` is taken.
         """
         stage = Stage.of(function, name)
-        taken = {*RESERVED_NAMES, *(known.name for known in self.stages)}
+        taken = {*RESERVED_NAMES, *(known.name for known in self.all_stages)}
         if stage.name in taken and name is not None:
             raise ConfigurationError(
                 f"the stage name {name!r} is taken",
@@ -78,6 +81,35 @@ class Plan:
             unique = f"{stage.name}-{number}"
             number += 1
         return dataclasses.replace(self, stages=(*self.stages, dataclasses.replace(stage, name=unique)))
+
+    def cache(self, at: str | None = None, *, max_bytes: int, where: str | os.PathLike[str] = "memory") -> Plan:
+        """Returns this plan with the samples kept as they are after one stage, so that later epochs look them up.
+
+        Order, ids and bytes are the same as without. A kept sample is used again only if the record has not changed
+        (a file: path, size, times, inode, label; else the digest of the record) and the stages up to `at` are the
+        same code with the same values. What is not a dict, tuple or list of arrays, tensors, numbers and strings, or
+        drew from a global generator, is loaded each time, with one warning.
+
+        Args:
+            at: Name of the stage. Default: the last one before the first random stage.
+            max_bytes: Bound for what is kept, in bytes. First come, first kept: when it is full, nothing is evicted,
+                and the other samples are loaded as without a cache.
+            where: `"memory"`: shared by the workers of this program, gone with it. `"disk"`: the user's cache folder,
+                shared by programs and runs. Or a folder.
+
+        Raises:
+            ConfigurationError: nothing can be kept, `at` is unknown or comes after a random stage, or a stage holds
+                something by which it cannot be told from another; says which and why.
+        """
+        from headrace.engine.cache import CachedSource
+
+        source, rest = CachedSource.of(self.source, self.stages, at=at, max_bytes=max_bytes, where=where)
+        return dataclasses.replace(self, source=source, stages=rest)
+
+    @property
+    def all_stages(self) -> tuple[Stage, ...]:
+        """The stages, with those that the source has taken in to keep what they make."""
+        return (*getattr(self.source, "kept_stages", ()), *self.stages)
 
     @property
     def runs_user_code(self) -> bool:
@@ -147,7 +179,7 @@ class Plan:
                 sample_id=sample_id,
                 index=index,
                 path=self.source.locate(index),
-                stage="read" if current is None else str(current),
+                stage=getattr(error, "headrace_stage", "read") if current is None else str(current),
                 epoch=epoch,
                 seed=seed,
             )
@@ -188,6 +220,11 @@ class Plan:
         """Returns the stable identity of a row."""
         return self.source.sample_id(index)
 
+    def sample_ids(self, rows: npt.NDArray[np.int64]) -> tuple[SampleId, ...]:
+        """Returns the stable identities of some rows, at once where the source can."""
+        many: Callable[[npt.NDArray[np.int64]], tuple[SampleId, ...]] | None = getattr(self.source, "sample_ids", None)
+        return tuple(map(self.source.sample_id, rows.tolist())) if many is None else many(rows)
+
     def locate(self, index: int) -> str | None:
         """Returns where the record of a row lies, for people; None if the id says it all."""
         return self.source.locate(index)
@@ -204,7 +241,7 @@ class Plan:
 
     def fingerprint(self) -> dict[str, int | str]:
         """Returns what a saved state says about its data: number of samples, digest of the source, list of stages."""
-        stages = " -> ".join(stage.name + ("(rng)" if stage.takes_rng else "") for stage in self.stages)
+        stages = " -> ".join(stage.name + ("(rng)" if stage.takes_rng else "") for stage in self.all_stages)
         return {
             "num_samples": len(self),
             "data": self.source.fingerprint(),
@@ -290,3 +327,36 @@ def arrays(*arrays: Any, ids: Sequence[SampleId] | None = None, **fields: Any) -
     ('c', (8, 8), 1, 1)
     """
     return Plan(ArraySource(*arrays, ids=ids, **fields))
+
+
+def tokens(
+    tokens: str | os.PathLike[str] | npt.ArrayLike,
+    *,
+    window: int = 1025,
+    stride: int | None = None,
+    dtype: npt.DTypeLike = "uint16",
+) -> Plan:
+    """Returns a plan over windows of one long row of token numbers; a sample is (window,) int64, its id its number.
+
+    Args:
+        tokens: A file of raw token numbers (mapped, never read whole), a `.npy` file, or a 1-D array of integers.
+        window: Tokens in one window. Default 1025: inputs `batch[:, :-1]` and targets `batch[:, 1:]` of 1024.
+        stride: Tokens from the beginning of one window to the next. Default: `window`, so that no token comes twice;
+            `window - 1` also makes a target of each window's first token.
+        dtype: What one token is in a raw file: `uint16`, `uint32`, ... Arrays and `.npy` files keep their own.
+
+    Raises:
+        SourceError: there is no such file, it is not a whole number of tokens, or too short for one window.
+        ConfigurationError: a number below 1, or tokens that are no integers in one row.
+
+    Tokens at the end that fill no window are left out; printing the plan says how many.
+
+    >>> import numpy as np
+    >>> plan = tokens(np.arange(11, dtype=np.uint16), window=4, stride=3)
+    >>> plan
+    Plan of 3 samples
+      read  TokenSource(3 windows of 4 uint16 tokens, stride 3, 1 tokens left out at the end)
+    >>> plan[1].tolist()
+    [3, 4, 5, 6]
+    """
+    return Plan(TokenSource(tokens, window=window, stride=stride, dtype=dtype))

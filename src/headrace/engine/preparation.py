@@ -12,7 +12,7 @@ import dataclasses
 import threading
 import time
 from collections import defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 from headrace.contract import Contract
@@ -97,8 +97,12 @@ class Preparation:
     def __post_init__(self) -> None:
         self.draws = False
         """True once somebody's code was seen to draw from a global generator."""
-        has_batched_read = getattr(self.plan.source, "has_batched_read", False)
-        self._reads_batches = not self.plan.source.runs_user_code or has_batched_read
+        source = self.plan.source
+        self._reads_batches = not source.runs_user_code or getattr(source, "has_batched_read", False)
+        self.only_reads = not self.plan.stages and self.contract is None
+        """True if a sample is the record as it was read: nothing to apply, nothing to check."""
+        self.read_one: Callable[[int], Any] = getattr(source, "read_one", None) or self._read_one_of_many
+        """Returns the record of one row."""
 
     def records(self, order: WorkOrder, mark: Mark, clock: StageClock) -> Sequence[Any] | None:
         """Reads all records of an order in one call where that is allowed; None: read one by one.
@@ -148,20 +152,26 @@ class Preparation:
         try:
             if self.may_draw:
                 generators.reseed(derive_key("global", order.seed, epoch, sample_id))
-            record = self.plan.read_many([index])[0] if records is None else records[item]
+            record = self.read_one(index) if records is None else records[item]
             sample = self.plan.apply_stages(record, sample_id=sample_id, seed=order.seed, epoch=epoch, enter=enter)
         except Exception as error:
             stage = "read" if current is None else str(current)
-            raise self._refused(error, order, item, index, stage) from error
+            raise self.refused(error, order, item, index, stage) from error
         enter(None)
         return sample if self.contract is None else self._held(self.contract, record, sample, order, item, index)
+
+    def _read_one_of_many(self, index: int) -> Any:
+        return self.plan.read_many([index])[0]
 
     def _held(self, contract: Contract, record: Any, sample: Any, order: WorkOrder, item: int, index: int) -> Any:
         """Holds a sample against the contract, and against what its stages may do to it."""
         sample_id = self.plan.sample_id(index)
-        if sample is None and self.plan.stages and contract.may_filter:
+        # Where samples are kept, the record itself is gone: what the stages made of it is no measure of reshaping.
+        before = None if hasattr(self.plan.source, "kept_stages") and sample is not None else record
+        stages = self.plan.all_stages
+        if sample is None and stages and contract.may_filter:
             return FILTERED
-        breaches = contract.check_stage(record, sample, sample_id, stage="transform") if self.plan.stages else []
+        breaches = contract.check_stage(before, sample, sample_id, stage="transform") if stages else []
         breaches = breaches or contract.check_sample(sample, sample_id)
         if not breaches:
             return sample
@@ -169,11 +179,13 @@ class Preparation:
             require_none(breaches)
         except Exception as error:
             is_incomplete = any(breach.is_incomplete for breach in breaches)
-            raise self._refused(error, order, item, index, "contract", is_incomplete=is_incomplete) from error
+            raise self.refused(error, order, item, index, "contract", is_incomplete=is_incomplete) from error
 
-    def _refused(
+    def refused(
         self, error: Exception, order: WorkOrder, item: int, index: int, stage: str, *, is_incomplete: bool = False
     ) -> Refused:
+        """Returns what carries a sample's own exception, to which a note with the place is added, to the policy."""
+        stage = getattr(error, "headrace_stage", stage)  # a source that runs stages says which one failed
         where = self.place(order, item, index, stage=stage)
         do = []
         if stage == "read" and isinstance(error, IndexError):

@@ -14,7 +14,7 @@ from headrace.observe import StageTime
 __all__ = ["Delivery", "Refusal", "WorkOrder"]
 
 
-@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+@dataclasses.dataclass(slots=True, kw_only=True)  # not frozen: made per batch, where that costs 1 us
 class WorkOrder:
     """One rank's part of one global batch: which rows to load, and under which names. B rows."""
 
@@ -54,7 +54,7 @@ class Refusal:
     """Identity of the sample delivered in its place; None = skipped."""
 
 
-@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+@dataclasses.dataclass(slots=True, kw_only=True)  # not frozen: made per batch, where that costs 1 us
 class Delivery:
     """What a worker sends back for one work order. K <= B samples."""
 

@@ -12,7 +12,7 @@ from headrace.contract.view import flatten
 from headrace.engine.collate.difference import first_difference, to_error
 from headrace.errors import CollateError, HeadraceError, SampleId, Where
 
-__all__ = ["default_collate", "default_convert", "explain_failure"]
+__all__ = ["default_collate", "default_convert", "explain_failure", "is_ours"]
 
 
 def default_collate(samples: list[Any]) -> Any:
@@ -29,15 +29,39 @@ def default_collate(samples: list[Any]) -> Any:
     >>> default_collate([{"x": 1.0, "name": "a"}, {"x": 2.0, "name": "b"}])
     {'x': tensor([1., 2.], dtype=torch.float64), 'name': ['a', 'b']}
     """
-    from torch.utils.data import default_collate as join
-
     try:
-        return join(samples)
+        return _join(samples)
     except Exception as error:
         explained = explain_failure(samples, None, error)
         if explained is None:
             raise
         raise explained from error
+
+
+def _join(samples: list[Any]) -> Any:
+    """Joins by torch's rules, in a worker as in the main process.
+
+    In a worker, torch's own rule for tensors stacks into shared memory that it makes anew for every field, for its own
+    way of sending. Here that would be wasted work; and the memory has the dtype of the first sample, so that samples of
+    mixed dtypes would give other bytes than in the main process.
+    """
+    import torch
+    from torch.utils.data import default_collate as join
+    from torch.utils.data import get_worker_info
+
+    if get_worker_info() is None:
+        return join(samples)
+    from torch.utils.data._utils import collate as rules
+
+    if rules.default_collate_fn_map.get(torch.Tensor) is not rules.collate_tensor_fn:  # the user's own rule
+        return join(samples)
+
+    def stack(tensors: list[torch.Tensor], *, collate_fn_map: Any = None) -> Any:
+        if tensors[0].is_nested or tensors[0].layout is not torch.strided:
+            return rules.collate_tensor_fn(tensors, collate_fn_map=collate_fn_map)  # refuses them, in its own words
+        return torch.stack(tensors, 0)
+
+    return rules.collate(samples, collate_fn_map={**rules.default_collate_fn_map, torch.Tensor: stack})
 
 
 def default_convert(sample: Any) -> Any:
@@ -91,3 +115,8 @@ def explain_failure(
     else:
         difference = first_difference(samples)
     return None if difference is None else to_error(difference, sample_ids, collate_name, where)
+
+
+def is_ours(collate: Any) -> bool:
+    """True for the two functions above; by identity, because a user's own callable may not be hashable or comparable."""
+    return collate is default_collate or collate is default_convert

@@ -44,6 +44,7 @@ class ShuffledOrder:
     """
 
     kind = "keyed-1"
+    is_computed = True
 
     def __init__(self, num_samples: int) -> None:
         Permutation(num_samples, key=0)  # refuses a bad N now, not at the first batch
@@ -82,6 +83,7 @@ class SequentialOrder:
     """
 
     kind = "sequential-1"
+    is_computed = True
 
     def __init__(self, num_samples: int) -> None:
         if num_samples < 1:
@@ -118,6 +120,9 @@ class ListedOrder:
         ConfigurationError: num_positions is less than 1.
     """
 
+    is_computed = False
+    """Whether indices can be asked for again at any time, without a side effect and without keeping them."""
+
     def __init__(
         self,
         kind: str,
@@ -132,6 +137,7 @@ class ListedOrder:
         self._num_positions = num_positions
         self._num_samples = num_samples
         self._epochs: _LastTwo[Indices] = _LastTwo()
+        self._digests: _LastTwo[str] = _LastTwo()
 
     @property
     def kind(self) -> str:
@@ -155,6 +161,9 @@ class ListedOrder:
         Raises:
             SourceError: As `indices`.
         """
+        return self._digests.get((seed, epoch), lambda: self._digest(seed, epoch))
+
+    def _digest(self, seed: int, epoch: int) -> str:
         listed = self._epoch(seed, epoch).astype("<i8", copy=False)
         return hashlib.blake2b(listed.tobytes(), digest_size=8, person=b"headrace-order").hexdigest()
 

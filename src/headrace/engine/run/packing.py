@@ -59,9 +59,10 @@ def reduce_tensor(value: Any) -> Any:
     plain = value.resolve_conj().resolve_neg()
     # Dimensions from the longest stride to the shortest: in that order a tensor without gaps is one run of memory,
     # whatever its layout (channels last, transposed), and keeps that layout on the other side.
-    by_stride = sorted(range(plain.dim()), key=plain.stride, reverse=True)
-    if not plain.permute(by_stride).is_contiguous():
-        plain = plain.contiguous()
+    if not plain.is_contiguous():
+        by_stride = sorted(range(plain.dim()), key=plain.stride, reverse=True)
+        if not plain.permute(by_stride).is_contiguous():
+            plain = plain.contiguous()
     # Not reshape(-1), which keeps an odd stride of a tensor with one element or none, and that cannot be seen as bytes.
     raw = plain.as_strided((plain.numel(),), (1,)).view(torch.uint8).numpy()
     return _rebuild_tensor, (pickle.PickleBuffer(raw), plain.dtype, tuple(plain.shape), plain.stride())

@@ -13,7 +13,8 @@ from headrace.engine.run import lifetime
 from headrace.engine.run.checks import check_numbers
 from headrace.engine.run.drive import drive
 from headrace.engine.run.pool import Pool, refuse_unguarded_main
-from headrace.engine.run.transport import PipeTransport, Transport
+from headrace.engine.run.slots import SlotTransport
+from headrace.engine.run.transport import Transport
 from headrace.errors import ConfigurationError, StuckWorker, nearest
 from headrace.protocols import Task
 
@@ -36,7 +37,7 @@ class ProcessRunner:
             the program has set, or else Python's default.
         persistent: Keep the workers of a run that ended well, or was broken off, for the next run with the same task
             object. They keep the task as it was when they started.
-        transport: How results travel.
+        transport: How results travel; None = `SlotTransport()`, in shared memory.
 
     Raises:
         ConfigurationError: an argument cannot work.
@@ -62,7 +63,7 @@ class ProcessRunner:
         self._prefetch_factor = prefetch_factor
         self._timeout_s = timeout_s
         self._context = _context(context)
-        self._transport = PipeTransport() if transport is None else transport
+        self._transport = SlotTransport() if transport is None else transport
         # At most one pool. A list, whose pop() and append() are atomic: two threads, or a garbage collection in the
         # middle of either, can never get hold of the same pool.
         self._idle: list[Pool] = []

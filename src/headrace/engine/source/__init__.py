@@ -4,7 +4,21 @@ from headrace.engine.source.adopt import adopt
 from headrace.engine.source.arrays import ArraySource
 from headrace.engine.source.dataset import DatasetSource
 from headrace.engine.source.folder import FileRecord, FolderSource
+from headrace.engine.source.gathering import Gathering, collates_by_torch, has_torch_rules
 from headrace.engine.source.lookup import find_row
 from headrace.engine.source.manifest import Manifest
+from headrace.engine.source.tokens import TokenSource
 
-__all__ = ["ArraySource", "DatasetSource", "FileRecord", "FolderSource", "Manifest", "adopt", "find_row"]
+__all__ = [
+    "ArraySource",
+    "DatasetSource",
+    "FileRecord",
+    "FolderSource",
+    "Gathering",
+    "Manifest",
+    "TokenSource",
+    "adopt",
+    "collates_by_torch",
+    "find_row",
+    "has_torch_rules",
+]

@@ -10,6 +10,7 @@ import numpy.typing as npt
 import xxhash
 
 from headrace.engine.source.columns import as_column, gather, is_same, portable, signature, spread_digest_input
+from headrace.engine.source.gathering import ColumnGather, column_gather, gather_columns
 from headrace.engine.source.manifest import Manifest
 from headrace.errors import ConfigurationError, SampleId
 
@@ -41,6 +42,7 @@ class ArraySource:
     """
 
     runs_user_code = False
+    gathers = True
 
     def __init__(self, *arrays: Any, ids: Sequence[SampleId] | None = None, **fields: Any) -> None:
         self.form, named = _form_and_fields(arrays, fields)
@@ -55,6 +57,7 @@ class ArraySource:
                     do="give arrays with one row per sample, in the same order",
                 )
         self.ids = None if ids is None else _packed_ids(ids, self.num_rows)
+        self._gathers: list[ColumnGather] | None = None  # made when first used, and never pickled
 
     def __len__(self) -> int:
         return self.num_rows
@@ -75,6 +78,24 @@ class ArraySource:
             return list(zip(*columns, strict=True))
         names = tuple(self.arrays)
         return [dict(zip(names, values, strict=True)) for values in zip(*columns, strict=True)]
+
+    def gather(self, rows: npt.NDArray[np.int64]) -> Any:
+        """Returns the batch of some rows at once, see `gathering.Gathering`. Cost: one gather per field."""
+        if self._gathers is None:
+            self._gathers = [column_gather(array) for array in self.arrays.values()]
+        columns = gather_columns(self._gathers, rows)
+        if self.form == "row":
+            return columns[0]
+        if self.form == "dict":
+            return dict(zip(self.arrays, columns, strict=True))
+        # Collate makes a list of tuples, and leaves text in the tuples that `zip` made of it.
+        return [tuple(column) if isinstance(column, list) else column for column in columns]
+
+    def sample_ids(self, rows: npt.NDArray[np.int64]) -> tuple[SampleId, ...]:
+        """Returns the identities of some rows."""
+        if isinstance(self.ids, Manifest):
+            return tuple(self.ids[row] for row in rows.tolist())
+        return tuple((rows if self.ids is None else self.ids[rows]).tolist())
 
     def sample_id(self, index: int) -> SampleId:
         """Returns the row number, or the identity that was given for it."""
@@ -117,7 +138,8 @@ class ArraySource:
         return digest.hexdigest()
 
     def __getstate__(self) -> dict[str, Any]:
-        return {**self.__dict__, "arrays": {name: portable(array) for name, array in self.arrays.items()}}
+        arrays = {name: portable(array) for name, array in self.arrays.items()}
+        return {**self.__dict__, "arrays": arrays, "_gathers": None}
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, ArraySource):

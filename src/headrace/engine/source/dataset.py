@@ -6,6 +6,10 @@ import operator
 from collections.abc import Sequence, Sized
 from typing import Any
 
+import numpy as np
+import numpy.typing as npt
+
+from headrace.engine.source.gathering import gather_dataset, is_gathered
 from headrace.engine.source.inspect_dataset import describe, path_of
 from headrace.errors import SampleId, SourceError, Where
 
@@ -77,6 +81,19 @@ class DatasetSource:
                 do="return a list with one record per index, in the order of the indices",
             )
         return records  # type: ignore[return-value] # Sized and ordered is all that is asked of a foreign list
+
+    @property
+    def gathers(self) -> bool:
+        """True for arrays, memory maps, tensors, torch's `TensorDataset` and a `Subset` of one: no code of a user's."""
+        return is_gathered(self.dataset)
+
+    def gather(self, rows: npt.NDArray[np.int64]) -> Any:
+        """Returns the batch of some rows at once, see `gathering.Gathering`."""
+        return gather_dataset(self.dataset, rows)
+
+    def sample_ids(self, rows: npt.NDArray[np.int64]) -> tuple[int, ...]:
+        """Returns the identities of some rows, which are their numbers."""
+        return tuple(rows.tolist())
 
     def sample_id(self, index: int) -> int:
         """Returns the row number."""
