@@ -270,11 +270,20 @@ def test_state_of_a_sampler_that_lists_otherwise_is_refused():
         ({"on_error": "skp"}, r"did you mean 'skip'"),
         ({"seed": "7"}, r"^seed='7'"),
         ({"sampler": [99]}, r"99"),
+        ({"memory_limit": 2**20}, r"^memory_limit=1,048,576 bounds the memory that worker processes share"),
+        ({"memory_limit": -1, "num_workers": 1}, r"^memory_limit must be a positive number"),
     ],
 )
 def test_arguments_that_cannot_work_are_refused_before_any_worker_starts(arguments, message):
     with pytest.raises((ConfigurationError, SourceError), match=message):
         iter(hr.DataLoader(Tuples(), **arguments))
+
+
+def test_a_memory_limit_too_small_for_the_batches_in_flight_says_which_is_enough():
+    loader = hr.DataLoader([torch.zeros(1 << 20)] * 8, batch_size=2, num_workers=1, memory_limit=2**20)
+    with pytest.raises(ConfigurationError, match=r"^memory_limit=1,048,576 bytes does not hold the batches in flight"):
+        list(loader)
+    assert len(list(hr.DataLoader([torch.zeros(1 << 10)] * 8, batch_size=2, num_workers=1, memory_limit=2**26))) == 4
 
 
 def test_a_sampler_of_one_rank_is_not_split_again():

@@ -68,7 +68,8 @@ class DataLoader(Generic[BatchT]):
         tail: What to do with the incomplete last batch: "drop"; "partial" (default); "pad" (filled up by repeats that
             `loader.last.is_pad` flags); "carry" (its samples open the next epoch's first batch).
         runner: "auto" (default: inline without workers, processes with), "inline", "threads", "processes".
-        memory_limit: Not there yet; None.
+        memory_limit: With worker processes: bytes of the shared memory in which batches travel, held ones included;
+            beyond it batches are copied. None: room for twice as many batches as can be in flight.
         rank: This process's number among `world_size`; None: 0 of 1.
         world_size: Number of processes that share the batches.
 
@@ -117,8 +118,6 @@ class DataLoader(Generic[BatchT]):
         rank: int | None = None,
         world_size: int | None = None,
     ) -> None:
-        if memory_limit is not None:
-            raise ConfigurationError("memory_limit is not there yet: bound memory by prefetch_factor and num_workers")
         arguments = Arguments(
             batch_size=batch_size,
             shuffle=shuffle,
@@ -160,7 +159,7 @@ class DataLoader(Generic[BatchT]):
 
         if is_ours(self.collate_fn):
             import torch  # noqa: F401 - the batches are made of it: better once here than in each worker that is forked
-        self._runner = make_runner(arguments, multiprocessing_context)
+        self._runner = make_runner(arguments, multiprocessing_context, memory_limit)
         self._loading: IndexedLoading | StreamLoading = self._make_loading(arguments, worker_init_fn)
         self._next_epoch = 0
         self._start: Cursor | None = None
