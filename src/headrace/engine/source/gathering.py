@@ -18,7 +18,7 @@ from typing import Any, Protocol, runtime_checkable
 import numpy as np
 import numpy.typing as npt
 
-from headrace.engine.source.columns import Column, is_tensor
+from headrace.engine.source.columns import Column, is_tensor, take_rows
 
 __all__ = [
     "Gathering",
@@ -79,13 +79,13 @@ def column_gather(column: Column) -> ColumnGather:
             raise NotGathered
         return lambda _rows, index: torch.index_select(column, 0, index)
     dtype = column.dtype
-    take = np.asarray(column).take  # of the plain array: a memory map would wrap every result once more
+    plain = np.asarray(column)  # a memory map would wrap every result once more
     if dtype.kind in "US" and column.ndim == 1:
-        return lambda rows, _index: take(rows).tolist()
+        return lambda rows, _index: take_rows(plain, rows).tolist()
     # Torch does not join scalars of numpy's uint64, though it joins arrays of them.
     if dtype.char not in GATHERED_DTYPES or not dtype.isnative or (dtype.char in "LQ" and column.ndim == 1):
         raise NotGathered
-    return lambda rows, _index: torch.from_numpy(take(rows, 0))
+    return lambda rows, _index: torch.from_numpy(take_rows(plain, rows))
 
 
 def gather_columns(gathers: Iterable[ColumnGather], rows: Rows) -> list[Any]:
