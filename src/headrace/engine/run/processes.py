@@ -46,6 +46,7 @@ class ProcessRunner:
     """
 
     name: ClassVar[str] = "processes"
+    in_one_process: ClassVar[bool] = False
 
     def __init__(
         self,
@@ -72,7 +73,7 @@ class ProcessRunner:
 
     def __repr__(self) -> str:
         return (
-            f"ProcessRunner(num_workers={self.num_workers}, prefetch_factor={self._prefetch_factor}, "
+            f"{type(self).__name__}(num_workers={self.num_workers}, prefetch_factor={self._prefetch_factor}, "
             f"context={self.start_method!r}, persistent={self.persistent})"
         )
 
@@ -133,7 +134,14 @@ class ProcessRunner:
             if pool.task is task and pool.is_whole:
                 return pool
             pool.end(lifetime.HASTY_GRACE_S)
-        return Pool(task, self.num_workers, self._context, self._transport, self.max_in_flight)
+        return Pool(
+            task,
+            self.num_workers,
+            self._context,
+            self._transport,
+            self.max_in_flight,
+            in_one_process=self.in_one_process,
+        )
 
     def _keep(self, pool: Pool) -> None:
         pool.abandon_unfinished()
