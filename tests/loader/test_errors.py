@@ -257,7 +257,7 @@ def test_state_of_a_sampler_that_lists_otherwise_is_refused():
     [
         ({"batch_size": 0}, r"^batch_size=0: "),
         ({"num_workers": -1}, r"^num_workers=-1: "),
-        ({"num_workers": "auto", "runner": "threads"}, r"^num_workers='auto' excludes runner"),
+        ({"num_workers": "auto"}, r"^num_workers='auto' is not there yet"),
         ({"runner": "thread"}, r"did you mean 'threads'"),
         ({"runner": "threads"}, r"^runner='threads' needs workers"),
         ({"tail": "dorp"}, r"did you mean 'drop'"),

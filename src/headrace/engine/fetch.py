@@ -122,20 +122,6 @@ class FetchTask:
         read = StageTime("read", time.perf_counter() - started_s, num_samples)
         return _whole_delivery(batch, num_samples, (read,))
 
-    @property
-    def runs_user_code(self) -> bool:
-        """True if executing an order runs code that is not headrace's."""
-        return self.plan.runs_user_code or not self._collate_is_ours
-
-    def for_threads(self) -> FetchTask | None:
-        """Returns this task for workers that share one process; None if it was seen to draw from global generators.
-
-        None, too, if there is a `worker_init_fn`, which expects a process of its own.
-        """
-        if self._preparation.draws or getattr(self.worker_setup, "init", None) is not None:
-            return None
-        return dataclasses.replace(self, worker_setup=None, reseeds=False)
-
     def where(self, order: WorkOrder, item: int | None) -> Where:
         """Names one sample of an order, or where the order begins if none is known."""
         if item is None or not 0 <= item < len(order.indices):

@@ -77,8 +77,7 @@ class IndexedLoading:
         self._batch_listing: BatchListing | None = None
         self.order = self._make_order(seed)
         self._batches = self._make_batches() if arguments.batch_sampler is None else None
-        in_process = arguments.resolved_runner in {"processes", "auto"}
-        shares_process = arguments.resolved_runner in {"threads", "host"}
+        in_process = arguments.resolved_runner == "processes"
         self.task = FetchTask(
             plan=plan,
             collate=collate,
@@ -88,9 +87,9 @@ class IndexedLoading:
             contract=contract,
             rank=arguments.effective_rank,
             worker_setup=WorkerSetup(dataset=dataset, seed=seed, init=worker_init_fn) if in_process else None,
-            reseeds=not shares_process,
+            reseeds=arguments.resolved_runner != "threads",
         )
-        self._is_probed = not shares_process
+        self._is_probed = arguments.resolved_runner != "threads"
 
     def _make_order(self, seed: int) -> Order:
         given = self._arguments
@@ -297,8 +296,8 @@ class IndexedLoading:
                 moved = generators.moved_since(before)
             if moved:
                 raise GlobalRandomness(
-                    f"this data draws from {', '.join(moved)}, which all threads share: with "
-                    f"runner={self._arguments.resolved_runner!r} the draws would depend on timing",
+                    f"this data draws from {', '.join(moved)}, which all threads share: with runner='threads' the "
+                    "draws would depend on timing",
                     where=Where(sample_id=self.plan.sample_id(index), index=index),
                     do=[
                         "runner='processes'    where global generators are reseeded for each sample",

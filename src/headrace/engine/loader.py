@@ -5,7 +5,6 @@ Joins a way of loading (indexed data or a stream) and a runner (who executes); h
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Callable, Generator, Iterator, Mapping
 from typing import Any, Generic, TypeVar
 
@@ -14,7 +13,6 @@ from headrace.engine.accounting import Account
 from headrace.engine.arguments import Arguments
 from headrace.engine.batch import BatchInfo, attach
 from headrace.engine.collate import ContractCollate, default_collate, default_convert, is_ours
-from headrace.engine.governor import AutoRunner
 from headrace.engine.indexed import IndexedLoading
 from headrace.engine.order.cursor import Cursor
 from headrace.engine.order.ledger import Ledger
@@ -49,9 +47,7 @@ class DataLoader(Generic[BatchT]):
         sampler: Any iterable of row numbers; its own and the global generators are keyed by (seed, epoch) while it
             is listed. Excludes `shuffle`.
         batch_sampler: Any iterable of lists of row numbers. Excludes `batch_size`, `shuffle`, `sampler`, `drop_last`.
-        num_workers: 0 loads in the caller, with readable tracebacks. Default 0, as in torch. "auto" begins in the
-            caller, measures, and moves to threads, a host process or processes if the loop would wait; what it decided
-            and why is in `stats().decisions`.
+        num_workers: 0 loads in the caller, with readable tracebacks. Default 0, as in torch.
         collate_fn: Joins a list of samples. Default: by the contract if there is one, else torch's rules.
         pin_memory: Deliver batches in page-locked memory if there is a CUDA device. Default False.
         drop_last: Short for `tail="drop"`.
@@ -71,11 +67,9 @@ class DataLoader(Generic[BatchT]):
         on_error: What to do with a sample that fails: "raise" (default), `hr.Skip(...)`, `hr.Replace(...)`.
         tail: What to do with the incomplete last batch: "drop"; "partial" (default); "pad" (filled up by repeats that
             `loader.last.is_pad` flags); "carry" (its samples open the next epoch's first batch).
-        runner: "auto" (default: inline without workers, processes with), "inline", "threads", "host" (threads in one
-            process of their own), "processes".
-        memory_limit: Bytes. With worker processes: of the shared memory that batches travel in, held ones included;
-            beyond it they are copied. With `num_workers="auto"`: of all batches in flight. None: twice what can be in
-            flight, or a quarter of what is free.
+        runner: "auto" (default: inline without workers, processes with), "inline", "threads", "processes".
+        memory_limit: With worker processes: bytes of the shared memory in which batches travel, held ones included;
+            beyond it batches are copied. None: room for twice as many batches as can be in flight.
         rank: This process's number among `world_size`; None: 0 of 1.
         world_size: Number of processes that share the batches.
 
@@ -102,7 +96,7 @@ class DataLoader(Generic[BatchT]):
         shuffle: bool | None = None,
         sampler: Any = None,
         batch_sampler: Any = None,
-        num_workers: int | str = 0,
+        num_workers: int = 0,
         collate_fn: Callable[[Any], BatchT] | None = None,
         pin_memory: bool = False,
         drop_last: bool = False,
@@ -138,7 +132,6 @@ class DataLoader(Generic[BatchT]):
             on_error=on_error,
             tail=tail,
             runner=runner,
-            memory_limit=memory_limit,
             rank=rank,
             world_size=world_size,
             seed=seed,
@@ -166,7 +159,7 @@ class DataLoader(Generic[BatchT]):
 
         if is_ours(self.collate_fn):
             import torch  # noqa: F401 - the batches are made of it: better once here than in each worker that is forked
-        self._runner = make_runner(arguments, multiprocessing_context)
+        self._runner = make_runner(arguments, multiprocessing_context, memory_limit)
         self._loading: IndexedLoading | StreamLoading = self._make_loading(arguments, worker_init_fn)
         self._next_epoch = 0
         self._start: Cursor | None = None
@@ -184,12 +177,6 @@ class DataLoader(Generic[BatchT]):
         self, arguments: Arguments, worker_init_fn: Callable[[int], None] | None
     ) -> IndexedLoading | StreamLoading:
         if is_stream(self.dataset):
-            if arguments.num_workers == "auto":
-                raise ConfigurationError(
-                    "num_workers='auto' cannot be chosen for an iterable data set",
-                    why="its samples and their order depend on the number of workers, which therefore must be said",
-                    do="num_workers=2    or 0 to load in the caller",
-                )
             return StreamLoading(
                 self.dataset, arguments, collate=self.collate_fn, seed=self.seed, worker_init_fn=worker_init_fn
             )
@@ -251,9 +238,8 @@ class DataLoader(Generic[BatchT]):
 
     def stats(self) -> LoaderStats:
         """Returns times and counts of the current pass."""
-        decisions = self._runner.decisions if isinstance(self._runner, AutoRunner) else ()
         if self._account is not None:
-            return dataclasses.replace(self._account.stats(), num_workers=self._runner.num_workers, decisions=decisions)
+            return self._account.stats()
         return LoaderStats(
             epoch=-1,
             num_batches=0,
@@ -263,7 +249,6 @@ class DataLoader(Generic[BatchT]):
             stages=(),
             runner=self._runner.name,
             num_workers=self._runner.num_workers,
-            decisions=decisions,
         )
 
     # State.

@@ -186,7 +186,7 @@ class StreamLoading:
         self._dataset = dataset
         self._arguments = arguments
         self._collate = collate
-        self._num_shares = max(1, arguments.fixed_num_workers)
+        self._num_shares = max(1, arguments.num_workers)
         self._setup = WorkerSetup(
             dataset=dataset,
             seed=seed,
@@ -281,7 +281,7 @@ class StreamLoading:
             consumed=consumed,
             fingerprint={"data": type(self._dataset).__qualname__, "order": "stream-1"},
             layout={
-                "num_workers": self._arguments.fixed_num_workers,
+                "num_workers": self._arguments.num_workers,
                 "world_size": self._arguments.effective_world_size,
                 "batch_size": self._arguments.batch_size or 1,
             },
@@ -345,7 +345,6 @@ def _refuse_arguments(arguments: Arguments) -> None:
         "on_error": arguments.policy is not None,
         f"tail={arguments.tail!r}": arguments.resolved_tail in {Tail.PAD, Tail.CARRY},
         "runner='threads'": arguments.resolved_runner == "threads",
-        "runner='host'": arguments.resolved_runner == "host",
     }
     clash = [name for name, is_given in given.items() if is_given]
     if clash:

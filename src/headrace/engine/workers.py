@@ -8,40 +8,39 @@ from collections.abc import Callable
 from typing import Any
 
 from headrace.engine.arguments import Arguments
-from headrace.engine.governor import AutoRunner, Setting
-from headrace.engine.run import HostRunner, InlineRunner, ProcessRunner, SlotTransport, ThreadRunner
+from headrace.engine.run import InlineRunner, ProcessRunner, SlotTransport, ThreadRunner
 from headrace.engine.transform import global_generators as generators
+from headrace.errors import ConfigurationError
 from headrace.keys import derive_key
 from headrace.protocols import Runner
 
 __all__ = ["WorkerSetup", "make_runner"]
 
 
-def make_runner(arguments: Arguments, context: Any) -> Runner:
+def make_runner(arguments: Arguments, context: Any, memory_limit: int | None = None) -> Runner:
     """Returns the runner for these arguments; starts nothing.
 
     Two batches are prefetched per worker unless said otherwise: torch's default, so that a switch costs no memory.
     """
+    if memory_limit is not None and arguments.resolved_runner != "processes":
+        raise ConfigurationError(
+            f"memory_limit={memory_limit:,} bounds the memory that worker processes share with the loop; "
+            f"runner={arguments.resolved_runner!r} shares none",
+            do="leave out memory_limit, or num_workers=2",
+        )
+    prefetch_factor = 2 if arguments.prefetch_factor is None else arguments.prefetch_factor
     if arguments.resolved_runner == "inline":
         return InlineRunner()
-
-    def make(setting: Setting) -> Runner:
-        if setting.runner == "threads":
-            return ThreadRunner(setting.num_workers, setting.prefetch_factor, arguments.timeout)
-        kind = HostRunner if setting.runner == "host" else ProcessRunner
-        return kind(
-            setting.num_workers,
-            prefetch_factor=setting.prefetch_factor,
-            timeout_s=arguments.timeout,
-            context=context,
-            persistent=arguments.persistent_workers,
-            transport=SlotTransport(None if arguments.resolved_runner == "auto" else arguments.memory_limit),
-        )
-
-    if arguments.resolved_runner == "auto":
-        return AutoRunner(make, memory_bytes=arguments.memory_limit)
-    prefetch_factor = 2 if arguments.prefetch_factor is None else arguments.prefetch_factor
-    return make(Setting(arguments.resolved_runner, arguments.fixed_num_workers, prefetch_factor))
+    if arguments.resolved_runner == "threads":
+        return ThreadRunner(arguments.num_workers, prefetch_factor=prefetch_factor, timeout_s=arguments.timeout)
+    return ProcessRunner(
+        arguments.num_workers,
+        prefetch_factor=prefetch_factor,
+        timeout_s=arguments.timeout,
+        context=context,
+        persistent=arguments.persistent_workers,
+        transport=SlotTransport(memory_limit),
+    )
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)

@@ -46,7 +46,6 @@ class ProcessRunner:
     """
 
     name: ClassVar[str] = "processes"
-    in_one_process: ClassVar[bool] = False
 
     def __init__(
         self,
@@ -73,7 +72,7 @@ class ProcessRunner:
 
     def __repr__(self) -> str:
         return (
-            f"{type(self).__name__}(num_workers={self.num_workers}, prefetch_factor={self._prefetch_factor}, "
+            f"ProcessRunner(num_workers={self.num_workers}, prefetch_factor={self._prefetch_factor}, "
             f"context={self.start_method!r}, persistent={self.persistent})"
         )
 
@@ -134,14 +133,7 @@ class ProcessRunner:
             if pool.task is task and pool.is_whole:
                 return pool
             pool.end(lifetime.HASTY_GRACE_S)
-        return Pool(
-            task,
-            self.num_workers,
-            self._context,
-            self._transport,
-            self.max_in_flight,
-            in_one_process=self.in_one_process,
-        )
+        return Pool(task, self.num_workers, self._context, self._transport, self.max_in_flight)
 
     def _keep(self, pool: Pool) -> None:
         pool.abandon_unfinished()

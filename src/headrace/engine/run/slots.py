@@ -15,6 +15,7 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
+import math
 import multiprocessing.reduction
 import os
 import pickle
@@ -81,12 +82,11 @@ class SlotChannel:
         self._transport = transport
         self._memory = memory
         self._max_in_flight = max_in_flight
-        self._file = _File(memory.fd)
         self._holds = [Holds(memory.section(worker)) for worker in range(memory.num_workers)]
 
     def sender(self, worker: int) -> SlotSender:
         """Returns the half of one worker."""
-        return SlotSender(self._transport, self._memory, worker, self._max_in_flight, self._file)
+        return SlotSender(self._transport, self._memory, worker, self._max_in_flight)
 
     def decode(self, worker: int, parts: Sequence[Part]) -> Any:
         """Returns the result; its large arrays and tensors are views of a slot."""
@@ -109,39 +109,26 @@ class SlotChannel:
         slots_forks.look_up()  # the workers of this pool were such children, if batches of another were held
 
 
-class _File:
-    """The descriptor of the memory on its way into a process; passed once, however many workers live there."""
-
-    def __init__(self, fd: int) -> None:
-        self.fd = fd
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        # Only while a worker starts (spawn, forkserver): DupFd hands the descriptor over. Under fork it is inherited.
-        return _received, (multiprocessing.reduction.DupFd(self.fd),)
-
-
-def _received(handle: Any) -> _File:
-    return _File(handle.detach())
-
-
 class SlotSender:
     """The worker's half of `SlotTransport`."""
 
-    def __init__(
-        self, transport: SlotTransport, memory: SlotMemory, worker: int, max_in_flight: int, file: _File
-    ) -> None:
+    def __init__(self, transport: SlotTransport, memory: SlotMemory, worker: int, max_in_flight: int) -> None:
         self._transport = transport
-        self._file = file
-        self._fd = -1
+        self._fd: Any = memory.fd
         self._begin, self._section_bytes = worker * memory.section_bytes, memory.section_bytes
         self._num_workers = memory.num_workers
         self._max_in_flight = max_in_flight
         self._section: Section | None = None
         self._shelf: Shelf | None = None
 
+    def __getstate__(self) -> dict[str, Any]:
+        # Only while a worker starts (spawn, forkserver): DupFd hands the descriptor over. Under fork it is inherited.
+        return {**self.__dict__, "_fd": multiprocessing.reduction.DupFd(self._fd)}
+
     def open(self) -> None:
         """Maps the worker's section."""
-        self._fd = os.dup(self._file.fd)  # one of its own: each worker of a process gives its own back
+        if not isinstance(self._fd, int):
+            self._fd = self._fd.detach()
         with contextlib.suppress(OSError):  # a tight limit on address space: everything goes through the pipe
             self._section = Section.attach(self._fd, self._begin, self._section_bytes)
             self._shelf = Shelf(self._section, self._fd, *self._share())
@@ -150,8 +137,9 @@ class SlotSender:
         """How many slots this worker may have, and how many bytes."""
         if self._transport.memory_limit is not None:
             return MAX_SLOTS, self._transport.memory_limit // self._num_workers
-        # All results in flight may be this worker's, while the others are busy with slow ones.
-        return min(MAX_SLOTS, _SPARE * self._max_in_flight), self._section_bytes
+        # In flight at once: what this worker may hold ready, and the one that is being handed over.
+        num_ready = math.ceil((self._max_in_flight - 1) / self._num_workers)
+        return _SPARE * (num_ready + 1), self._section_bytes
 
     def encode(self, result: Any) -> Sequence[Buffer]:
         """Returns the message; the large buffers of the result are then in a slot.

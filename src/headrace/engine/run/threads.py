@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import collections
 import os
 import queue
 import sys
 import threading
 import time
 import traceback
-from collections.abc import Callable, Generator, Iterable, Sequence
+from collections.abc import Callable, Generator, Iterable
 from typing import Any, ClassVar, TypeVar
 
 from headrace.engine.run import lifetime
@@ -27,44 +26,6 @@ ResultT = TypeVar("ResultT")
 
 _Work = tuple[int, Any]
 """Number of an order, and the order."""
-
-
-class _Shelf:
-    """Orders that wait: those for any thread, and those for one.
-
-    Its lock is re-entrant, because a garbage collection inside may end this very run.
-    """
-
-    def __init__(self, num_workers: int) -> None:
-        self._shared: collections.deque[_Work] = collections.deque()
-        self._bound: list[collections.deque[_Work]] = [collections.deque() for _ in range(num_workers)]
-        self._bell = threading.Condition(threading.RLock())
-        self._is_closed = False
-
-    def put(self, work: _Work, worker: int | None = None) -> None:
-        with self._bell:
-            if worker is None:
-                self._shared.append(work)
-                self._bell.notify()
-            else:
-                self._bound[worker].append(work)
-                self._bell.notify_all()
-
-    def take(self, worker: int) -> _Work | None:
-        """Returns what the worker does next, as soon as there is something; None = nothing any more."""
-        with self._bell:
-            while not self._is_closed:
-                for waiting in (self._bound[worker], self._shared):
-                    if waiting:
-                        return waiting.popleft()
-                self._bell.wait()
-        return None
-
-    def close(self) -> None:
-        """What waits is not wanted any more."""
-        with self._bell:
-            self._is_closed = True
-            self._bell.notify_all()
 
 
 class ThreadRunner:
@@ -127,7 +88,8 @@ class _Threads:
         self.next_seq = 0
         self.inbox: queue.SimpleQueue[Message] = queue.SimpleQueue()
         self._owner_pid = os.getpid()
-        self._shelf = _Shelf(num_workers)
+        self._stop = threading.Event()
+        self._queues: list[queue.SimpleQueue[_Work | None]] = [queue.SimpleQueue() for _ in range(num_workers)]
         self._hands = [[NO_ORDER, NO_ORDER] for _ in range(num_workers)]
         # All threads open and close the same object, and nobody writes a data set's `open` with that in mind.
         door = threading.Lock()
@@ -138,9 +100,10 @@ class _Threads:
                     task,
                     worker,
                     num_workers,
-                    self._shelf,
+                    self._queues[worker],
                     self.inbox,
                     self._hands[worker],
+                    self._stop,
                     door,
                 ),
                 name=f"headrace-worker-{worker}",
@@ -152,10 +115,6 @@ class _Threads:
         for thread in self._threads:
             thread.start()
 
-    def offer(self, seq: int, order: Any) -> bool:
-        self._shelf.put((seq, order))
-        return True
-
     def send(
         self,
         worker: int,
@@ -163,7 +122,7 @@ class _Threads:
         order: Any,
         stalled: Callable[[], None],  # noqa: ARG002 - a queue in memory never stalls
     ) -> None:
-        self._shelf.put((seq, order), worker)
+        self._queues[worker].put((seq, order))
 
     def note_started(self, worker: int) -> None:
         pass
@@ -186,19 +145,15 @@ class _Threads:
             if not thread.is_alive():
                 self.inbox.put(Message(worker, Kind.ENDED))
 
-    def housemates(self, worker: int) -> Sequence[int]:
-        return [worker]
-
-    def crashed(self) -> int | None:
-        return None
-
     def death(self, worker: int, where: Where) -> HeadraceError:
         return WorkerDied(f"worker thread {worker} ended without an answer", where=where)
 
     def end(self, grace_s: float) -> BaseException | None:
         if os.getpid() != self._owner_pid:
             return None  # a forked child has no such threads, and may have inherited their locks locked
-        self._shelf.close()
+        self._stop.set()
+        for work in self._queues:
+            work.put(None)
         deadline = time.monotonic() + grace_s
         for thread in self._threads:
             # A garbage collection inside a worker may be what ends this run; a thread cannot wait for itself.
@@ -215,9 +170,10 @@ def _live(
     task: Task[Any, Any],
     worker: int,
     num_workers: int,
-    shelf: _Shelf,
+    work: queue.SimpleQueue[_Work | None],
     inbox: queue.SimpleQueue[Message],
     hand: list[int],
+    stop: threading.Event,
     door: threading.Lock,
 ) -> None:
     """The life of one thread. Has no reference to its crew, which otherwise could never be forgotten."""
@@ -232,7 +188,7 @@ def _live(
         inbox.put(Message(worker, Kind.OPEN_FAILED, value=stand_in(error, worker)))
         return
     inbox.put(Message(worker, Kind.OPENED))
-    while (given := shelf.take(worker)) is not None:
+    while (given := work.get()) is not None and not stop.is_set():
         seq, order = given
         hand[:] = seq, NO_ORDER
         try:

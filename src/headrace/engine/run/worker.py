@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import dataclasses
 import os
 import select
 import signal
@@ -20,12 +19,11 @@ from headrace.engine.run.carry import pack_error
 from headrace.engine.run.messages import NO_ORDER, Kind
 from headrace.engine.run.packing import unpack
 from headrace.engine.run.parcel import Parcel
-from headrace.engine.run.shared_orders import Desk
 from headrace.engine.run.transport import Sender
 from headrace.engine.run.wire import Buffer, Part, Wire
 from headrace.protocols import Task
 
-__all__ = ["HEAD", "ORDER_HEAD", "Seat", "serve"]
+__all__ = ["HEAD", "ORDER_HEAD", "serve"]
 
 HEAD = struct.Struct("<iq")
 """First part of each message to the consumer: kind, number of the order."""
@@ -36,69 +34,36 @@ _ORPHAN_CHECK_S = 2.0  # how often a worker looks whether its parent changed, sh
 _ORPHAN_GRACE_S = 1.0  # for the order in hand and `task.close` after the parent's death
 
 
-@dataclasses.dataclass(frozen=True, slots=True)
-class Seat:
-    """What one worker is given: its number, its end of its pipe, its half of the transport."""
-
-    worker: int
-    end: socket.socket
-    sender: Sender
-
-
-def serve(seats: Sequence[Seat], num_workers: int, board: Board, parcel: Parcel, shared: socket.socket | None) -> None:
-    """Executes orders until the consumer ends its side of the pipes, by closing or by dying.
+def serve(worker: int, num_workers: int, end: socket.socket, board: Board, parcel: Parcel, sender: Sender) -> None:
+    """Executes orders until the consumer ends its side of the pipe, by closing or by dying.
 
     Never raises for what user code does: every exception is sent home. Prints nothing.
-
-    Args:
-        seats: The workers that live in this process: one in its main thread, or several in a thread each.
-        num_workers: W, in all processes.
-        board: Where they leave their marks.
-        parcel: The task; several workers of one process share one object.
-        shared: Where orders for any worker lie.
     """
     _settle(board)
-    threading.Thread(target=_watch_parent, args=(seats[0].end.fileno(), os.getppid()), daemon=True).start()
-    # All open and close the same object, and nobody writes a data set's `open` with that in mind.
-    door = threading.Lock()
-    workers = [_Worker(seat, board, shared, door) for seat in seats]
-    if len(workers) == 1:
-        workers[0].live(parcel, num_workers)
-    else:
-        threads = [threading.Thread(target=worker.live, args=(parcel, num_workers)) for worker in workers]
-        for thread in threads:
-            thread.start()
-        for thread in threads:
-            thread.join()
+    wire = Wire(end)
+    threading.Thread(target=_watch_parent, args=(end.fileno(), os.getppid()), daemon=True).start()
+    # A broken pipe means that nobody listens any more: the worker leaves without a word.
+    with contextlib.suppress(OSError):
+        _Worker(worker, wire, board, sender).live(parcel, num_workers)
     board.disarm()
+    wire.close()
 
 
 class _Worker:
-    def __init__(self, seat: Seat, board: Board, shared: socket.socket | None, door: threading.Lock) -> None:
-        self._worker = seat.worker
-        self._wire = Wire(seat.end)
+    def __init__(self, worker: int, wire: Wire, board: Board, sender: Sender) -> None:
+        self._worker = worker
+        self._wire = wire
         self._board = board
-        self._sender = seat.sender
-        self._desk = Desk(self._wire.fileno(), shared)
-        self._door = door
+        self._sender = sender
 
     def live(self, parcel: Parcel, num_workers: int) -> None:
-        self._board.sit_down(self._worker)
-        # A broken pipe means that nobody listens any more: the worker leaves without a word.
-        with contextlib.suppress(OSError):
-            self._work(parcel, num_workers)
-        self._desk.close()
-        self._wire.close()
-
-    def _work(self, parcel: Parcel, num_workers: int) -> None:
         self._say(Kind.STARTED)
         try:
-            with self._door:
-                task = parcel.open()
-                _one_thread_each()
-                self._sender.open()
-                task.open(self._worker, num_workers)
-                _one_thread_each()  # again: opening may have been what imported torch
+            task = parcel.open()
+            _one_thread_each()
+            self._sender.open()
+            task.open(self._worker, num_workers)
+            _one_thread_each()  # again: opening may have been what imported torch
         except BaseException as error:
             self._say(Kind.OPEN_FAILED, NO_ORDER, [pack_error(error)])
             return
@@ -111,7 +76,7 @@ class _Worker:
     def _execute_all(self, task: Task[Any, Any]) -> None:
         while True:
             try:
-                head, *parts = self._desk.wait() or self._wire.receive()
+                head, *parts = self._wire.receive()
             except EOFError:
                 return
             (seq,) = ORDER_HEAD.unpack(head)
@@ -119,7 +84,6 @@ class _Worker:
                 self._board.take(self._worker, seq)
                 self._say(*self._execute(task, seq, parts))
                 self._board.take(self._worker, NO_ORDER)
-            del head, parts  # while this worker waits, it must not keep an order alive
 
     def _execute(self, task: Task[Any, Any], seq: int, parts: Sequence[Part]) -> tuple[Kind, int, Sequence[Buffer]]:
         try:
@@ -136,8 +100,7 @@ class _Worker:
     def _close(self, task: Task[Any, Any]) -> None:
         try:
             try:
-                with self._door:
-                    task.close()
+                task.close()
             finally:
                 self._sender.close()
         except BaseException as error:
