@@ -54,15 +54,11 @@ def limit(work: Work) -> Epochs:
     return limits.in_caller(len(windows), BATCH, fill)
 
 
-def headrace_arrays(work: Work) -> Any:
+def headrace_tokens(work: Work) -> Any:
     import headrace as hr
 
-    plan = hr.arrays(Windows(work).view()).map(_as_int64)
+    plan = hr.tokens(work.folder / "tokens.bin", window=WINDOW, stride=STRIDE, dtype="uint16")
     return hr.DataLoader(plan, batch_size=BATCH, shuffle=True, seed=0)
-
-
-def _as_int64(row: np.ndarray) -> np.ndarray:
-    return row.astype(np.int64)
 
 
 def tf_gather(work: Work) -> Any:
@@ -88,9 +84,9 @@ REGIMES = [
             Side(name="LIMIT, one copy per window", library=LIMIT, open=limit),
             *headrace_sides(Windows, BATCH),
             Side(
-                name="headrace, hr.arrays",
+                name="headrace, hr.tokens",
                 library="headrace",
-                open=headrace_arrays,
+                open=headrace_tokens,
                 imports=("torch.utils.data", "headrace.engine.loader"),
             ),
             *torch_sides(Windows, BATCH),
