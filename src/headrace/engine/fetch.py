@@ -18,7 +18,7 @@ import numpy.typing as npt
 
 from headrace.contract import Contract
 from headrace.engine.batch import WholeOrder, leading_size
-from headrace.engine.collate import ContractCollate, default_collate, default_convert, explain_failure
+from headrace.engine.collate import ContractCollate, default_collate, explain_failure, is_ours
 from headrace.engine.failures import Policy, Replace
 from headrace.engine.plan import Plan
 from headrace.engine.preparation import (
@@ -64,8 +64,7 @@ class FetchTask:
         # Without user code there is nobody who could draw.
         may_draw = self.reseeds and self.plan.runs_user_code
         self._preparation = Preparation(plan=self.plan, contract=self.contract, rank=self.rank, may_draw=may_draw)
-        is_default = self.collate is default_collate or self.collate is default_convert
-        self._collate_is_ours = is_default or isinstance(self.collate, ContractCollate)
+        self._collate_is_ours = is_ours(self.collate) or isinstance(self.collate, ContractCollate)
         source = self.plan.source
         is_plain = self.is_batched and self._preparation.only_reads
         self._gathers = is_plain and isinstance(source, Gathering) and source.gathers and self._collates_as_torch()
@@ -275,18 +274,19 @@ class FetchTask:
 
     def _collate(self, order: WorkOrder, loaded: _Loaded, clock: StageClock) -> Any:
         """Joins samples; our own failure becomes a CollateError with ids, the user's keeps its type and gains a note."""
-        is_ours = self._collate_is_ours
         if self._collate_may_draw:
             generators.reseed(batch_key("collate", order))
         try:
             with clock.stage("collate", len(loaded.samples)):
                 batch = self.collate(loaded.samples) if self.is_batched else self.collate(loaded.samples[0])
-            if self.contract is not None and self.is_batched and is_ours:  # a user's own may rename what it likes
+            if (
+                self.contract is not None and self.is_batched and self._collate_is_ours
+            ):  # a user's own may rename what it likes
                 self.contract.require_batch(batch, self._ids(order, loaded))
         except Exception as error:
             where = dataclasses.replace(self.where(order, None), stage="collate", worker=this_worker())
             ids = self._ids(order, loaded)
-            explained = explain_failure(loaded.samples, ids, error, where=where) if is_ours else None
+            explained = explain_failure(loaded.samples, ids, error, where=where) if self._collate_is_ours else None
             if explained is not None:
                 raise explained from error
             shown = ", ".join(map(str, ids[:8])) + (" and more" if len(ids) > 8 else "")

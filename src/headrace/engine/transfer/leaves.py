@@ -15,10 +15,11 @@ def is_tensor(value: Any) -> bool:
 
 
 def map_leaves(function: Callable[[Any], Any], value: Any) -> Any:
-    """Returns the batch with every leaf passed through a function; containers keep their type.
+    """Returns the batch with every leaf passed through a function.
 
-    A batch of the loader's own kind (DictBatch, ListBatch, TupleBatch) comes back without its identity, which belongs
-    to the batch that was handed over; the loader attaches it again.
+    Named tuples, dataclasses and mappings that are no dicts keep their type; dicts, lists and other tuples come back
+    plain. So a batch of the loader's own kind (DictBatch, ListBatch, TupleBatch) loses its identity, which belongs to
+    the batch that was handed over; the loader attaches it again.
     """
     if isinstance(value, (str, bytes)):
         return function(value)
