@@ -49,9 +49,9 @@ clean: ## removes what these targets made, the virtual environment too
 		.import_linter_cache src/*.egg-info headrace-demo site
 	find src tests tools benchmarks docs examples -name __pycache__ -type d -prune -exec rm -rf {} + 2>/dev/null || true
 
-# The stamp is younger than both files exactly when the environment holds what they say. A venv whose interpreter is
-# gone is made anew; a half-made one (an interrupted installation) has no stamp and is completed.
-$(INSTALLED): pyproject.toml constraints.txt
+# The stamp is younger than these files exactly when the environment holds what they say, C files compiled. A venv whose
+# interpreter is gone is made anew; a half-made one (an interrupted installation) has no stamp and is completed.
+$(INSTALLED): pyproject.toml constraints.txt hatch_build.py src/headrace/native.py $(wildcard src/headrace/engine/*/*.c)
 	@$(PYTHON) -c 'import sys; sys.exit(None if sys.version_info >= (3, 11) else "headrace needs Python 3.11 or newer; \
 	this is " + sys.version.split()[0] + " (" + sys.executable + "). Try: make PYTHON=python3.12 $(MAKECMDGOALS)")'
 	@$(PY) -c '' 2>/dev/null || $(PYTHON) -m venv --clear $(VENV)

@@ -6,11 +6,10 @@ import argparse
 import importlib
 import importlib.metadata
 import json
-import shutil
 import sys
 from pathlib import Path
 
-from benchmarks.regime import LIMIT, Regime, Side, Work, all_regimes
+from benchmarks.regime import LIMIT, Regime, Side, Work, all_regimes, make_folder
 
 from benchmarks import meter
 
@@ -35,13 +34,13 @@ def main() -> None:
 
 
 def make(regime: Regime, work: Work) -> dict[str, object]:
-    """Makes the data in a folder beside, which is renamed when whole: an interrupted run leaves nothing half."""
-    beside = work.folder.with_suffix(".making")
-    shutil.rmtree(beside, ignore_errors=True)
-    beside.mkdir(parents=True)
-    meta = regime.make(Work(folder=beside, size=work.size))
-    (beside / "meta.json").write_text(json.dumps(meta), encoding="utf-8")
-    beside.rename(work.folder)
+    """Makes the data, and beside them the notes."""
+
+    def fill(folder: Path) -> None:
+        meta = regime.make(Work(folder=folder, size=work.size))
+        (folder / "meta.json").write_text(json.dumps(meta), encoding="utf-8")
+
+    make_folder(work.folder, fill)
     return {}
 
 
@@ -54,7 +53,7 @@ def measured(action: str, side: Side, work: Work, regime: Regime, seconds: float
             side.prepare(work)
         return {}
     if action == "check":
-        return meter.digest(side.open(work), with_contents=side.same_bytes)
+        return meter.digest(side.open(work), with_contents=side.same_bytes, labels_of=side.labels)
     return {**getattr(meter, regime.measure)(side, work, regime, seconds), "version": _version(side)}
 
 

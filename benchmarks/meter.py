@@ -19,49 +19,72 @@ WARM_BATCHES = 8
 MIN_BATCHES = 8
 """Batches before and within the measured window, however slow they are."""
 
+SETTLE_S = 8.0
+"""How long a loader that tunes itself may take before it is measured as it is."""
+
+CACHED_STEPS = 10
+"""Training steps on a cached batch before, and after, those that are fed."""
+
 
 def throughput(side: Side, work: Work, regime: Regime, seconds: float) -> dict[str, Any]:
-    """Samples per second once the first batches are there, over epoch borders as they come.
+    """Samples per second once the loader is warm and settled, over epoch borders as they come.
 
-    The window begins and ends when a batch arrives; with `is_whole_epochs` it is the epochs after the first one.
+    The window begins and ends when a batch arrives; with `is_whole_epochs` it is whole epochs after the first one.
+    Otherwise the value is the slope of the line through (time, samples so far): workers that started together deliver in
+    bursts, and a mean would depend on where within a burst the window begins.
     """
     begin_s = clock()
-    arrivals = _arrivals(side.open(work))
+    loader = side.open(work)
+    arrivals = _arrivals(loader)
     first = next(arrivals)
     first_batch_s = clock() - begin_s
 
-    num_batches, window = 1, None
+    warm = _Warm(side, loader, clock(), seconds)
+    window, cpu_s = None, 0.0
     gaps: list[float] = []
-    num_samples = 0
+    times: list[float] = []
+    counts: list[int] = []
     for now_s, size, gap_s in arrivals:
-        num_batches += 1
-        num_samples += size
         if gap_s is not None:
             gaps.append(gap_s)
         is_border = gap_s is not None or not regime.is_whole_epochs
         if window is None:
-            is_warm = gap_s is not None if regime.is_whole_epochs else num_batches >= WARM_BATCHES
-            if is_warm and (regime.is_whole_epochs or now_s - begin_s - first_batch_s >= seconds / 4):
-                window = (now_s, _cpu_s(), num_batches)
-                num_samples = 0
-        elif is_border and now_s - window[0] >= seconds and num_batches - window[2] >= MIN_BATCHES:
+            if warm.is_over(now_s) and is_border:
+                window, cpu_s = now_s, _cpu_s()
+            continue
+        times.append(now_s)
+        counts.append(size)
+        if is_border and now_s - window >= seconds and len(times) >= MIN_BATCHES:
             break
-    elapsed_s = now_s - window[0]
-    cpu_s = _cpu_s() - window[1]
-    arrivals.close()
-    return {
-        "value": num_samples / elapsed_s,
+    elapsed_s, num_samples = times[-1] - window, sum(counts)
+    cpu_s = _cpu_s() - cpu_s
+    found = {
+        "value": num_samples / elapsed_s if regime.is_whole_epochs else slope(window, times, counts),
         "cpu_us_per_sample": 1e6 * cpu_s / num_samples,
         "first_batch_s": first_batch_s,
         "epoch_gap_s": statistics.median(gaps) if gaps else None,
         "num_samples": num_samples,
         "window_s": elapsed_s,
+        "window_after_s": window - begin_s,
+        "settled_after_s": warm.settled_s,
         "first_batch_samples": first[1],
+        **(side.notes(loader) if side.notes else {}),
     }
+    arrivals.close()
+    return found
+
+
+def slope(window: float, times: list[float], counts: list[int]) -> float:
+    """Returns samples per second: of the straight line nearest to all points (time, samples so far)."""
+    when = np.array([window, *times])
+    done = np.cumsum([0, *counts])
+    when -= when.mean()
+    return float(when @ (done - done.mean()) / (when @ when))
 
 
 def start(side: Side, work: Work, regime: Regime, seconds: float) -> dict[str, Any]:  # noqa: ARG001 one signature
     """Seconds from making the loader to its first batch; then the gap between the first and the second epoch."""
+    side.open(work)  # makes the list, which the regime keeps: it is the user's, and no loader's work
     begin_s = clock()
     loader = side.open(work)
     iterator = iter(loader)
@@ -91,26 +114,34 @@ def trainer(side: Side, work: Work, regime: Regime, seconds: float) -> dict[str,
     """Milliseconds that a training step of fixed, one-threaded work waits for its batch, and how much slower the step is."""
     step = _Step(work.meta()["step_repeats"])
     cached = np.zeros((work.size["batch_size"], 224, 224, 3), np.uint8)
-    before = [step(cached) for _ in range(6)]
+    before = [step(cached) for _ in range(CACHED_STEPS)]
     waits, steps = [], []
-    begin_s = clock()
-    arrivals = _arrivals(side.open(work), with_batch=True)
+    loader = side.open(work)
+    arrivals = _arrivals(loader, with_batch=True)
+    warm, window = _Warm(side, loader, clock(), seconds), None
     asked_s = clock()
     for now_s, batch in arrivals:
-        waits.append(now_s - asked_s)
-        steps.append(step(batch))
+        if window is not None:
+            waits.append(now_s - asked_s)
+        lasted_s = step(batch)
+        if window is not None:
+            steps.append(lasted_s)
+        elif warm.is_over(now_s):
+            window = now_s
         asked_s = clock()
-        if len(steps) > WARM_BATCHES and asked_s - begin_s > 2 * seconds:
+        if window is not None and asked_s - window > seconds and len(steps) >= MIN_BATCHES:
             break
+    found = side.notes(loader) if side.notes else {}
     arrivals.close()
-    after = [step(cached) for _ in range(6)]
-    waits, steps = waits[WARM_BATCHES // 2 :], steps[WARM_BATCHES // 2 :]
+    after = [step(cached) for _ in range(CACHED_STEPS)]
     return {
         "value": 1e3 * statistics.mean(waits),
         "wait_median_ms": 1e3 * statistics.median(waits),
         "step_efficiency": statistics.median(before + after) / statistics.median(steps),
         "step_ms": 1e3 * statistics.median(steps),
         "num_steps": len(steps),
+        "settled_after_s": warm.settled_s,
+        **found,
     }
 
 
@@ -133,6 +164,29 @@ def resume(side: Side, work: Work, regime: Regime, seconds: float) -> dict[str, 
         "later_ms": 1e3 * (resumed_s - fresh_s),
         "state_us": 1e6 * (clock() - begin_s) / repeats,
     }
+
+
+class _Warm:
+    """Says when a loader has come to its steady state: some batches, some time, and settled if it tunes itself."""
+
+    def __init__(self, side: Side, loader: Any, begin_s: float, seconds: float) -> None:
+        self.side, self.loader, self.begin_s = side, loader, begin_s
+        self.least_s = max(seconds / 4, side.warm_s)
+        self.settled_s: float | None = None
+        """Seconds after the first batch; None where nothing tunes itself, or it had not settled when we gave up."""
+        self.num_batches, self.since_s = 0, begin_s if side.is_settled is None else None
+
+    def is_over(self, now_s: float) -> bool:
+        """Called at each arrival until it returns True."""
+        if self.since_s is None:
+            if self.side.is_settled(self.loader):
+                self.since_s = now_s
+                self.settled_s = now_s - self.begin_s
+            elif now_s - self.begin_s >= SETTLE_S:
+                self.since_s = now_s
+            return False
+        self.num_batches += 1
+        return self.num_batches >= WARM_BATCHES and now_s - self.since_s >= self.least_s
 
 
 class _Step:
@@ -189,17 +243,17 @@ def _cpu_s() -> float:
     return own.ru_utime + own.ru_stime + ended.ru_utime + ended.ru_stime + proc.cpu_of_descendants_s()
 
 
-def digest(loader: Any, *, with_contents: bool) -> dict[str, Any]:
+def digest(loader: Any, *, with_contents: bool, labels_of: Any = None) -> dict[str, Any]:
     """Returns, of one epoch, the number of samples and sums over what they hold that do not depend on their order.
 
-    `labels` is about the last field, `contents` about all. Numbers count by value: int32 and int64, tensor and array
+    `labels` is about the last field, or `labels_of(loader, batch)`; `contents` about all. Numbers count by value: int32 and int64, tensor and array
     are the same.
     """
     labels, contents, num_samples = 0, 0, 0
     for batch in loader:
         fields = [_rows(field) for field in _fields(batch)]
         num_samples += len(fields[-1])
-        labels += _sum(fields[-1:])
+        labels += _sum([_rows(labels_of(loader, batch))] if labels_of else fields[-1:])
         contents += _sum(fields) if with_contents else 0
     return {
         "num_samples": num_samples,

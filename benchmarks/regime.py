@@ -10,7 +10,10 @@ from __future__ import annotations
 
 import dataclasses
 import importlib
+import importlib.util
 import json
+import os
+import shutil
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import Any
@@ -21,11 +24,15 @@ LIMIT = "LIMIT"
 OWN_ENVIRONMENT = (LIMIT, "headrace", "torch")
 """Libraries of the project's own environment; every other one has a requirement file in `peers/`."""
 
+PEERS = "every peer"
+"""As the `against` of a target: all sides but LIMIT and ours; the best of them counts."""
+
 FILES = (
     "rows",
     "tokens",
     "many_fields",
     "jpeg",
+    "cached",
     "slow_tail",
     "latency",
     "python_transform",
@@ -33,6 +40,7 @@ FILES = (
     "start",
     "memory",
     "resume",
+    "cached",
 )
 
 
@@ -69,6 +77,36 @@ class Side:
     same_bytes: bool = True
     """False where a library's own kernels round differently: then only the labels are compared."""
 
+    labels: Callable[[Any, Any], Any] | None = None
+    """labels(loader, batch) for the check, where the last field of a batch does not number its samples."""
+
+    warm_s: float = 0.0
+    """Least seconds before the measured window: for libraries that tune themselves while they run."""
+
+    is_settled: Callable[[Any], bool] | None = None
+    """is_settled(loader): it has tuned itself. The window begins after that, or after `meter.SETTLE_S` without it."""
+
+    notes: Callable[[Any], dict[str, Any]] | None = None
+    """notes(loader): what it says about itself after the window, for the record."""
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Target:
+    """What a side of ours should reach; compared with what was measured, and printed beside it. No test, no exit status."""
+
+    side: str
+    at_least: float | None = None
+    at_most: float | None = None
+    against: str = ""
+    """Beginnings of names of sides, with | between, or PEERS: the best median of them is the reference, and the target is
+    for the ratio ours / theirs. Empty: the target is for the value itself."""
+
+    key: str = "value"
+    """Which number of a round."""
+
+    unit: str = ""
+    """Of the number itself, where there is no reference."""
+
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Regime:
@@ -97,6 +135,27 @@ class Regime:
     is_sampled: bool = False
     """Memory is looked at in every round, not only in the one that is thrown away."""
 
+    seconds: float = 1.5
+    """Length of a measured window."""
+
+    targets: tuple[Target, ...] = ()
+
+
+def make_folder(target: Path, fill: Callable[[Path], object]) -> None:
+    """Makes a folder unless it is there: filled beside it and renamed when whole, so nobody ever sees half of it."""
+    if target.exists():
+        return
+    beside = target.with_name(f"{target.name}.{os.getpid()}.making")
+    shutil.rmtree(beside, ignore_errors=True)
+    beside.mkdir(parents=True)
+    fill(beside)
+    try:
+        beside.rename(target)
+    except OSError:
+        if not target.exists():
+            raise
+        shutil.rmtree(beside)  # another run was faster
+
 
 class Epochs:
     """An iterable of which each iter() is one more epoch: begin(0), begin(1), ..."""
@@ -114,5 +173,6 @@ def all_regimes() -> dict[str, Regime]:
     return {
         regime.name: regime
         for file in FILES
+        if importlib.util.find_spec(f"benchmarks.regimes.{file}")
         for regime in importlib.import_module(f"benchmarks.regimes.{file}").REGIMES
     }

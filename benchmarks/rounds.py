@@ -8,10 +8,10 @@ value of every later round is kept.
 from __future__ import annotations
 
 import contextlib
+import dataclasses
 import json
 import os
 import signal
-import statistics
 import subprocess
 import sys
 import tempfile
@@ -21,12 +21,15 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks.regime import LIMIT, Regime, Side
+from benchmarks.targets import best_of
 
 from benchmarks import environments, proc
 
 HERE = Path(__file__).parent
-TIMEOUT_S = 60
-DATA_VERSION = 1
+TIMEOUT_S = 120
+PREPARE_TIMEOUT_S = 600
+"""For a process that makes data, a million samples in a library's own format."""
+DATA_VERSION = 3
 """Raised when a regime makes other data than before."""
 
 ONE_THREAD = {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1", "MKL_NUM_THREADS": "1", "TF_CPP_MIN_LOG_LEVEL": "3"}
@@ -66,7 +69,7 @@ def run_child(
             if watch:
                 watch.start()
             try:
-                status = child.wait(TIMEOUT_S)
+                status = child.wait(PREPARE_TIMEOUT_S if action in {"make", "prepare"} else TIMEOUT_S)
             except subprocess.TimeoutExpired:
                 status = None
             finally:
@@ -98,9 +101,18 @@ def interleaved(sides: list[str], number: int) -> list[str]:
 
 
 def compare(
-    regime: Regime, sides: Iterable[Side], *, num_rounds: int, size: str, seconds: float, say: Callable[[str], None]
+    regime: Regime,
+    sides: Iterable[Side],
+    *,
+    num_rounds: Callable[[Side], int],
+    size: str,
+    seconds: float,
+    say: Callable[[str], None],
 ) -> dict[str, Any]:
-    """Returns the record of a regime: of each side its round values, or the reason why there are none."""
+    """Returns the record of a regime: of each side its round values, or the reason why there are none.
+
+    A side with fewer rounds than others takes part in the first ones.
+    """
     chosen = {side.name: side for side in sides}
     record: dict[str, Any] = {
         "name": regime.name,
@@ -108,6 +120,9 @@ def compare(
         "size": regime.sizes[size],
         "unit": regime.unit,
         "more_is_better": regime.more_is_better,
+        "load_before": os.getloadavg()[0],
+        "seconds": seconds,
+        "targets": [dataclasses.asdict(target) for target in regime.targets if target.side in chosen],
         "sides": {name: {"library": side.library, "rounds": []} for name, side in chosen.items()},
     }
     try:
@@ -116,10 +131,12 @@ def compare(
         for entry in record["sides"].values():
             entry["reason"] = f"no data: {error}"
         return record
-    for number in range(-1, num_rounds):
-        for name in interleaved([name for name in chosen if "reason" not in record["sides"][name]], number):
-            say(f"{regime.name}, round {number + 1} of {num_rounds}: {name}")
+    for number in range(-1, max(map(num_rounds, chosen.values()), default=0)):
+        names = [name for name, side in chosen.items() if number < num_rounds(side)]
+        for name in interleaved([name for name in names if "reason" not in record["sides"][name]], number):
+            say(f"{regime.name}, round {number + 1}: {name}")
             entry = record["sides"][name]
+            begin_s = time.monotonic()
             try:
                 if number < 0:
                     entry["warm_up"] = _first(regime, chosen[name], size, seconds)
@@ -131,6 +148,7 @@ def compare(
                     entry["rounds"].append(_with_memory(values) if regime.is_sampled else values)
             except (Failed, environments.NotInstalled) as error:
                 entry["reason"] = str(error)
+            entry["took_s"] = round(entry.get("took_s", 0) + time.monotonic() - begin_s, 1)
         if number < 0:
             refuse_other_samples(record)
     return record
@@ -161,14 +179,7 @@ def ratios(record: dict[str, Any], side: str, reference: str) -> list[float]:
 
 def best(record: dict[str, Any], library: str) -> str | None:
     """The side of a library with the best median; None if none was measured."""
-    medians = {
-        name: statistics.median(values["value"] for values in entry["rounds"])
-        for name, entry in record["sides"].items()
-        if entry["library"] == library and entry["rounds"] and "reason" not in entry
-    }
-    if not medians:
-        return None
-    return (max if record["more_is_better"] else min)(medians, key=medians.__getitem__)
+    return best_of(record, [name for name, entry in record["sides"].items() if entry["library"] == library])
 
 
 def limit_of(record: dict[str, Any]) -> str | None:
@@ -178,15 +189,18 @@ def limit_of(record: dict[str, Any]) -> str | None:
 
 def _first(regime: Regime, side: Side, size: str, seconds: float) -> dict[str, Any]:
     """Prepares, checks on one epoch, and watches one run for memory."""
-    if side.prepare is not None:
-        run_child("prepare", regime, side, size=size)
-    found: dict[str, Any] = {}
-    if regime.measure in {"throughput", "trainer"}:
+    needs_check = regime.measure in {"throughput", "trainer"}
+    if needs_check:
         make_data(regime, "tiny")
+    for each in sorted({size, "tiny"} if needs_check else {size}) if side.prepare is not None else ():
+        run_child("prepare", regime, side, size=each)
+    found: dict[str, Any] = {}
+    if needs_check:
         found["check"] = run_child("check", regime, side, size="tiny")
     if size == "tiny":
         return found
-    values = run_child("measure", regime, side, size=size, seconds=seconds, is_watched=True)
+    # Half the window is long enough to see the memory and to pay for cold caches.
+    values = run_child("measure", regime, side, size=size, seconds=seconds / 2, is_watched=True)
     found["peak_bytes"] = max((size for _, size in values["memory"]), default=None)
     return found
 

@@ -6,20 +6,35 @@ Kernel: Pillow decodes the whole file and resizes the crop in one call. Sides th
 
 from __future__ import annotations
 
+import dataclasses
 import io
 import math
-import tarfile
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-from benchmarks.libraries import grain_side, headrace_sides, spdl_side, torch_sides, torchdata_side
-from benchmarks.regime import LIMIT, Epochs, Regime, Side, Work
+from benchmarks.libraries import (
+    AUTO,
+    HOST,
+    PROCESSES,
+    grain_side,
+    headrace_sides,
+    notes,
+    spdl_side,
+    torch_sides,
+    torchdata_side,
+)
+from benchmarks.regime import LIMIT, PEERS, Epochs, Regime, Side, Target, Work
+from benchmarks.shards import litdata_side, streaming_side, written
 
 from benchmarks import limits
 
 BATCH = 64
 SIZE = 224
+SHARDS = 16
+WORKERS = {f"{number} workers": {"num_workers": number, "persistent_workers": True} for number in (2, 3, 4)}
+CROP_ONLY = "headrace, hr.image, crop only, auto"
 WIDTH, HEIGHT = 500, 375
 PHOTOGRAPHS = ("astronaut", "coffee", "chelsea", "rocket", "immunohistochemistry", "hubble_deep_field")
 """Colour images that are inside the scikit-image package; scikit-learn adds china.jpg and flower.jpg."""
@@ -43,9 +58,6 @@ def make(work: Work) -> dict[str, Any]:
         piece.save(work.folder / "files" / f"{number:05}.jpg", quality=90)
         crops[number] = draw_crop(rng, WIDTH, HEIGHT)
     np.save(work.folder / "crops.npy", crops)
-    with tarfile.open(work.folder / "shard.tar", "w") as tar:
-        for number in range(count):
-            tar.add(work.folder / "files" / f"{number:05}.jpg", f"{number:05}.jpg")
     size = sum(path.stat().st_size for path in (work.folder / "files").iterdir())
     return {"photographs": len(photographs), "mean_file_bytes": size // count}
 
@@ -146,7 +158,9 @@ def dali(work: Work) -> Any:
         jpegs, labels = fn.readers.file(
             files=data.paths, labels=list(range(len(data))), random_shuffle=True, initial_fill=len(data), name="files"
         )
-        images = fn.decoders.image_random_crop(jpegs, device="cpu", random_area=[0.08, 1.0])
+        images = fn.decoders.image_random_crop(
+            jpegs, device="cpu", random_area=[0.08, 1.0], random_aspect_ratio=[3 / 4, 4 / 3]
+        )
         return fn.resize(images, size=(SIZE, SIZE), interp_type=types.INTERP_LINEAR), labels
 
     built = chain()
@@ -159,20 +173,73 @@ def dali(work: Work) -> Any:
     return Epochs(epoch)
 
 
+class Encoded(Photographs):
+    """What libraries with a format of their own keep: the bytes of the file and its number."""
+
+    def __getitem__(self, index: int) -> tuple[bytes, int]:
+        return Path(self.paths[index]).read_bytes(), index
+
+
+def decoded_by(work: Work) -> Callable[[tuple[bytes, int]], tuple[np.ndarray, int]]:
+    crops = Photographs(work).crops
+
+    def load(stored: tuple[bytes, int]) -> tuple[np.ndarray, int]:
+        data, number = stored
+        return decode(data, crops[int(number)]).copy(), int(number)
+
+    return load
+
+
+def write_shards(work: Work, folder: Path) -> None:
+    """Writes 16 tars, so that workers share them out; one would have to be read whole by each."""
+    import webdataset as wds
+
+    samples = Encoded(work)
+    with wds.ShardWriter(str(folder / "%03d.tar"), maxcount=len(samples) // SHARDS) as out:
+        for data, number in (samples[index] for index in range(len(samples))):
+            out.write({"__key__": f"{number:05}", "jpg": data})
+
+
 def webdataset(work: Work) -> Any:
     import webdataset as wds
 
-    crops = np.load(work.folder / "crops.npy")
-    count = len(crops)
-
-    def load(sample: dict[str, Any]) -> tuple[np.ndarray, int]:
-        number = int(sample["__key__"])
-        return decode(sample["jpg"], crops[number]).copy(), number
-
-    # One shard read by both workers would come twice; each worker takes every other sample instead.
-    chain = wds.WebDataset(str(work.folder / "shard.tar"), shardshuffle=False, nodesplitter=None, workersplitter=None)
-    chain = chain.compose(wds.split_by_worker).shuffle(count).map(load).batched(BATCH)
+    load = decoded_by(work)
+    shards = sorted(map(str, (work.folder / "webdataset").glob("*.tar")))
+    chain = wds.WebDataset(shards, shardshuffle=len(shards)).shuffle(work.size["num_samples"] // 2)
+    chain = chain.map(lambda sample: load((sample["jpg"], int(sample["__key__"])))).batched(BATCH)
     return wds.WebLoader(chain, batch_size=None, num_workers=2, persistent_workers=True)
+
+
+def hr_image(*, crop_only: bool) -> Callable[[Work], Any]:
+    """Ours from the folder on, as the guide does it; the crop is drawn anew in each epoch, from the same distribution."""
+
+    def make_plan(work: Work) -> Any:
+        import headrace as hr
+
+        plan = hr.folder(work.folder / "files", labels=False)
+        if not crop_only:
+            plan = plan.map(hr.image.decode(layout="HWC"))
+        return plan.map(hr.image.random_resized_crop(SIZE, layout="HWC"))
+
+    return make_plan
+
+
+def hr_image_sides() -> list[Side]:
+    """Whole decode, and of the crop only, each automatic."""
+
+    def numbers(loader: Any, batch: Any) -> np.ndarray:  # noqa: ARG001 one signature
+        return np.array([int(Path(name).stem) for name in loader.last.sample_ids])
+
+    def said(loader: Any) -> dict[str, Any]:
+        from headrace.engine.transform import image_region
+
+        return {**notes(loader), "native_region": image_region.is_there()}
+
+    return [
+        dataclasses.replace(side, same_bytes=False, labels=numbers, notes=said)
+        for crop_only, what in ((False, "hr.image, whole decode, "), (True, "hr.image, crop only, "))
+        for side in headrace_sides(hr_image(crop_only=crop_only), BATCH, AUTO, what)
+    ]
 
 
 REGIMES = [
@@ -184,24 +251,39 @@ REGIMES = [
         made_in="photographs",
         sides=(
             Side(name="LIMIT, two bare threads, Pillow", library=LIMIT, open=limit, imports=("PIL.Image",)),
-            *headrace_sides(Photographs, BATCH),
-            *torch_sides(Photographs, BATCH),
+            *headrace_sides(Photographs, BATCH, {**AUTO, **HOST, **PROCESSES}),
+            *hr_image_sides(),
+            *torch_sides(Photographs, BATCH, WORKERS),
             torchdata_side(Photographs, BATCH, 2),
             grain_side(Photographs, BATCH, threads=2),
-            grain_side(Photographs, BATCH, workers=2),
             spdl_side(Photographs, BATCH, threads=2),
-            spdl_side(Photographs, BATCH, threads=2, unit="batch"),
             Side(
                 name="tf.data, decodes the crop only",
                 library="tensorflow",
                 open=tf_crop,
                 imports=("tensorflow",),
                 same_bytes=False,
+                warm_s=3,
             ),
             Side(
                 name="DALI (CPU), own crop only", library="dali", open=dali, imports=("nvidia.dali",), same_bytes=False
             ),
-            Side(name="WebDataset, 2 workers", library="webdataset", open=webdataset, imports=("webdataset",)),
+            Side(
+                name="WebDataset, 2 workers, 16 shards, own shuffle",
+                library="webdataset",
+                open=webdataset,
+                imports=("webdataset",),
+                prepare=written(write_shards, "webdataset"),
+            ),
+            litdata_side(Encoded, BATCH, decoded_by),
+            streaming_side(Encoded, BATCH, {"jpg": "bytes", "number": "int"}, decoded_by),
+        ),
+        seconds=3,
+        targets=(
+            Target(side="headrace, auto", against="LIMIT", at_least=0.97),
+            Target(side=CROP_ONLY, against="LIMIT", at_least=1.2),
+            Target(side=CROP_ONLY, against="torch,", at_least=2.5),
+            Target(side=CROP_ONLY, against=PEERS, at_least=1),
         ),
     )
 ]

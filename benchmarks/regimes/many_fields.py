@@ -5,8 +5,17 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from benchmarks.libraries import grain_side, headrace_sides, spdl_side, torch_sides, torchdata_side
-from benchmarks.regime import LIMIT, Epochs, Regime, Side, Work
+from benchmarks.libraries import (
+    AUTO,
+    INLINE,
+    PROCESSES,
+    grain_side,
+    headrace_sides,
+    spdl_side,
+    torch_sides,
+    torchdata_side,
+)
+from benchmarks.regime import LIMIT, Epochs, Regime, Side, Target, Work
 
 from benchmarks import limits
 
@@ -44,7 +53,21 @@ def tensors(work: Work) -> Dicts:
     return Dicts(work, as_tensors=True)
 
 
-def limit(work: Work) -> Epochs:
+def limit_one_block(work: Work) -> Epochs:
+    """One call for all arrays of a batch, as they come; a field is a strided view of the block."""
+    samples = Dicts(work).samples
+    block = np.empty((BATCH, NUM_FIELDS, WIDTH), np.float32)
+    flat, out = block.reshape(-1), dict(zip(NAMES, block.swapaxes(0, 1), strict=True))
+
+    def fill(rows: np.ndarray) -> dict[str, np.ndarray]:
+        np.concatenate([field for row in rows.tolist() for field in samples[row].values()], out=flat)
+        return out
+
+    return limits.in_caller(len(samples), BATCH, fill)
+
+
+def limit_by_field(work: Work) -> Epochs:
+    """One call per field, each into its contiguous part of one block: what loaders deliver."""
     samples = Dicts(work).samples
     block = np.empty((NUM_FIELDS, BATCH, WIDTH), np.float32)
     out = dict(zip(NAMES, block, strict=True))
@@ -66,12 +89,17 @@ REGIMES = [
         sizes={"full": {"num_samples": 2048}, "tiny": {"num_samples": 64}},
         make=make,
         sides=(
-            Side(name="LIMIT, stacked into one block", library=LIMIT, open=limit),
-            *headrace_sides(tensors, BATCH),
+            Side(name="LIMIT, stacked in one call", library=LIMIT, open=limit_one_block),
+            Side(name="LIMIT, stacked field by field", library=LIMIT, open=limit_by_field),
+            *headrace_sides(tensors, BATCH, {**AUTO, **INLINE, **PROCESSES}),
             *torch_sides(tensors, BATCH),
-            torchdata_side(Dicts, BATCH, 2),
-            grain_side(Dicts, BATCH, threads=2),
+            torchdata_side(Dicts, BATCH, 2, "batch"),
+            grain_side(Dicts, BATCH),
             spdl_side(Dicts, BATCH, threads=2, unit="batch"),
+        ),
+        targets=(
+            Target(side="headrace, auto", against="LIMIT, stacked field by field", at_least=0.6),
+            Target(side="headrace, auto", against="LIMIT, stacked in one call", at_least=0.6),
         ),
     )
 ]

@@ -6,8 +6,8 @@ import time
 from typing import Any
 
 import numpy as np
-from benchmarks.libraries import grain_side, headrace_sides, spdl_side, torch_sides
-from benchmarks.regime import LIMIT, Epochs, Regime, Side, Work
+from benchmarks.libraries import HEADRACE, grain_side, headrace_sides, spdl_side, torch_sides
+from benchmarks.regime import LIMIT, Epochs, Regime, Side, Target, Work
 
 from benchmarks import limits
 
@@ -66,11 +66,11 @@ REGIMES = [
         is_whole_epochs=True,
         sides=(
             Side(name="LIMIT, two bare processes", library=LIMIT, open=limit),
-            *headrace_sides(Python, BATCH),
+            *headrace_sides(Python, BATCH, HEADRACE),
             *torch_sides(Python, BATCH),
-            grain_side(Python, BATCH, threads=2),
             grain_side(Python, BATCH, workers=2),
             spdl_side(Python, BATCH, threads=2),
         ),
+        targets=(Target(side="headrace, auto", against="LIMIT", at_least=0.97),),
     )
 ]

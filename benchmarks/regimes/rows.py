@@ -5,8 +5,19 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from benchmarks.libraries import grain_side, headrace_sides, spdl_side, torch_batched, torch_sides, torchdata_side
-from benchmarks.regime import LIMIT, Epochs, Regime, Side, Work
+from benchmarks.libraries import (
+    AUTO,
+    HEADRACE,
+    grain_side,
+    grain_vectorised,
+    headrace_sides,
+    spdl_side,
+    torch_batched,
+    torch_sides,
+    torchdata_side,
+)
+from benchmarks.regime import LIMIT, PEERS, Epochs, Regime, Side, Target, Work
+from benchmarks.shards import huggingface_side, litdata_side, streaming_side
 
 from benchmarks import limits
 
@@ -35,6 +46,8 @@ def tensors(work: Work) -> Any:
 class Rows:
     """The same for libraries without tensors; a list of rows gathers them at once."""
 
+    gathers = True
+
     def __init__(self, work: Work) -> None:
         self.x, self.y = arrays(work)
 
@@ -62,20 +75,7 @@ def limit(work: Work) -> Epochs:
 def headrace_arrays(work: Work) -> Any:
     import headrace as hr
 
-    x, y = arrays(work)
-    return hr.DataLoader(hr.arrays(x, y), batch_size=BATCH, shuffle=True, seed=0)
-
-
-def grain_vectorised(work: Work) -> Any:
-    import grain
-
-    data = Rows(work)
-
-    def epoch(number: int) -> Any:
-        order = grain.MapDataset.range(len(data)).shuffle(seed=number).batch(BATCH)
-        return order.map(lambda rows: data[rows]).to_iter_dataset(grain.ReadOptions(num_threads=1))
-
-    return Epochs(epoch)
+    return hr.arrays(*arrays(work))
 
 
 def tf_gather(work: Work) -> Any:
@@ -87,15 +87,6 @@ def tf_gather(work: Work) -> Any:
     return Epochs(lambda _: chain.prefetch(tf.data.AUTOTUNE).as_numpy_iterator())
 
 
-def huggingface(work: Work) -> Any:
-    import datasets
-    import torch.utils.data
-
-    x, y = arrays(work)
-    table = datasets.Dataset.from_dict({"x": list(x), "y": y}).with_format("torch")
-    return torch.utils.data.DataLoader(table, batch_size=BATCH, shuffle=True)
-
-
 REGIMES = [
     Regime(
         name="rows",
@@ -104,22 +95,28 @@ REGIMES = [
         make=make,
         sides=(
             Side(name="LIMIT, one gather per field", library=LIMIT, open=limit),
-            *headrace_sides(tensors, BATCH),
-            Side(
-                name="headrace, hr.arrays",
-                library="headrace",
-                open=headrace_arrays,
-                imports=("torch.utils.data", "headrace.engine.loader"),
-            ),
+            *headrace_sides(headrace_arrays, BATCH, AUTO, "hr.arrays, "),
+            *headrace_sides(tensors, BATCH, HEADRACE),
             *torch_sides(tensors, BATCH),
             torch_batched(tensors, BATCH),
             torch_batched(tensors, BATCH, num_workers=2),
-            torchdata_side(Rows, BATCH, 2),
-            grain_side(Rows, BATCH, threads=2),
-            Side(name="Grain, vectorised", library="grain", open=grain_vectorised, imports=("grain",)),
+            torchdata_side(Rows, BATCH, 2, "batch"),
+            grain_side(Rows, BATCH),
+            grain_vectorised(Rows, BATCH),
             spdl_side(Rows, BATCH, threads=2, unit="batch"),
-            Side(name="tf.data, gather", library="tensorflow", open=tf_gather, imports=("tensorflow",)),
-            Side(name="Hugging Face datasets, in torch", library="datasets", open=huggingface, imports=("datasets",)),
+            Side(name="tf.data, gather", library="tensorflow", open=tf_gather, imports=("tensorflow",), warm_s=2),
+            huggingface_side(Rows, BATCH),
+            litdata_side(Rows, BATCH),
+            streaming_side(Rows, BATCH, {"x": "ndarray:float32:16", "y": "int"}),
+        ),
+        targets=tuple(
+            target
+            for side in ("headrace, hr.arrays, auto", "headrace, auto")
+            for target in (
+                Target(side=side, against="LIMIT", at_least=0.5),
+                Target(side=side, against="torch, no workers|torch, 2 workers", at_least=40),
+                Target(side=side, against=PEERS, at_least=1.5),
+            )
         ),
     )
 ]

@@ -2,11 +2,22 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-from benchmarks.libraries import grain_side, headrace_sides, spdl_side, torch_batched, torch_sides, torchdata_side
-from benchmarks.regime import LIMIT, Epochs, Regime, Side, Work
+from benchmarks.libraries import (
+    AUTO,
+    grain_side,
+    grain_vectorised,
+    headrace_sides,
+    spdl_side,
+    torch_batched,
+    torch_sides,
+    torchdata_side,
+)
+from benchmarks.regime import LIMIT, Epochs, Regime, Side, Target, Work
+from benchmarks.shards import huggingface_side, litdata_side, streaming_side
 
 from benchmarks import limits
 
@@ -26,6 +37,8 @@ def make(work: Work) -> dict[str, Any]:
 class Windows:
     """Windows over a token file, as training scripts cut them; a list of rows gives them in one array."""
 
+    gathers = True
+
     def __init__(self, work: Work) -> None:
         self.path = str(work.folder / "tokens.bin")
         self.tokens = np.memmap(self.path, np.uint16, "r")
@@ -34,7 +47,7 @@ class Windows:
         return (len(self.tokens) - WINDOW) // STRIDE + 1
 
     def __getitem__(self, index: Any) -> np.ndarray:
-        if isinstance(index, list):
+        if isinstance(index, list | np.ndarray):
             return np.stack([self[row] for row in index])
         return self.tokens[index * STRIDE : index * STRIDE + WINDOW].astype(np.int64)
 
@@ -44,11 +57,11 @@ class Windows:
 
 
 def limit(work: Work) -> Epochs:
-    windows, out = Windows(work).view(), np.empty((BATCH, WINDOW), np.int64)
+    # As a plain array: the memory map's own class costs time at every index.
+    windows, out = np.asarray(Windows(work).view()), np.empty((BATCH, WINDOW), np.int64)
 
     def fill(rows: np.ndarray) -> np.ndarray:
-        for place, row in enumerate(rows.tolist()):
-            out[place] = windows[row]
+        out[: len(rows)] = windows[rows]
         return out[: len(rows)]
 
     return limits.in_caller(len(windows), BATCH, fill)
@@ -57,8 +70,18 @@ def limit(work: Work) -> Epochs:
 def headrace_tokens(work: Work) -> Any:
     import headrace as hr
 
-    plan = hr.tokens(work.folder / "tokens.bin", window=WINDOW, stride=STRIDE, dtype="uint16")
-    return hr.DataLoader(plan, batch_size=BATCH, shuffle=True, seed=0)
+    return hr.tokens(work.folder / "tokens.bin", window=WINDOW, stride=STRIDE, dtype="uint16")
+
+
+class Stored(Windows):
+    """What libraries with a format of their own keep: the window as uint16, made int64 when it is read."""
+
+    def __getitem__(self, index: int) -> tuple[np.ndarray]:
+        return (self.tokens[index * STRIDE : index * STRIDE + WINDOW],)
+
+
+def wide(work: Work) -> Callable[[tuple[np.ndarray]], np.ndarray]:  # noqa: ARG001 one signature
+    return lambda fields: fields[0].astype(np.int64)
 
 
 def tf_gather(work: Work) -> Any:
@@ -81,21 +104,23 @@ REGIMES = [
         sizes={"full": {"num_tokens": 50_000_000}, "tiny": {"num_tokens": 600_000}},
         make=make,
         sides=(
-            Side(name="LIMIT, one copy per window", library=LIMIT, open=limit),
-            *headrace_sides(Windows, BATCH),
-            Side(
-                name="headrace, hr.tokens",
-                library="headrace",
-                open=headrace_tokens,
-                imports=("torch.utils.data", "headrace.engine.loader"),
-            ),
+            Side(name="LIMIT, one strided gather", library=LIMIT, open=limit),
+            *headrace_sides(headrace_tokens, BATCH, AUTO, "hr.tokens, "),
+            *headrace_sides(Windows, BATCH, AUTO),
             *torch_sides(Windows, BATCH),
             torch_batched(Windows, BATCH),
-            torch_batched(Windows, BATCH, num_workers=2),
-            torchdata_side(Windows, BATCH, 2),
-            grain_side(Windows, BATCH, threads=2),
+            torchdata_side(Windows, BATCH, 2, "batch"),
+            grain_side(Windows, BATCH),
+            grain_vectorised(Windows, BATCH),
             spdl_side(Windows, BATCH, threads=2, unit="batch"),
-            Side(name="tf.data, gather", library="tensorflow", open=tf_gather, imports=("tensorflow",)),
+            Side(name="tf.data, gather", library="tensorflow", open=tf_gather, imports=("tensorflow",), warm_s=2),
+            huggingface_side(Stored, BATCH),
+            litdata_side(Stored, BATCH, wide),
+            streaming_side(Stored, BATCH, {"tokens": f"ndarray:uint16:{WINDOW}"}, wide),
+        ),
+        targets=(
+            Target(side="headrace, hr.tokens, auto", against="LIMIT", at_least=0.5),
+            Target(side="headrace, auto", against="LIMIT", at_least=0.5),
         ),
     )
 ]

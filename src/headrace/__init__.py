@@ -20,7 +20,8 @@ if TYPE_CHECKING:
     from headrace.engine.failures import Replace, Skip
     from headrace.engine.loader import DataLoader
     from headrace.engine.order.cursor import Cursor
-    from headrace.engine.plan import Plan, arrays, folder, tokens
+    from headrace.engine.plan import Plan, arrays, folder, table, tokens
+    from headrace.engine.source.manifest import Manifest
     from headrace.engine.transfer import Normalize
     from headrace.engine.transform import image
 
@@ -29,6 +30,7 @@ _HOME = {
     "Cursor": "headrace.engine.order.cursor",
     "DataLoader": "headrace.engine.loader",
     "Field": "headrace.contract",
+    "Manifest": "headrace.engine.source.manifest",
     "Normalize": "headrace.engine.transfer",
     "Plan": "headrace.engine.plan",
     "Replace": "headrace.engine.failures",
@@ -36,6 +38,7 @@ _HOME = {
     "arrays": "headrace.engine.plan",
     "folder": "headrace.engine.plan",
     "image": "headrace.engine.transform.image",
+    "table": "headrace.engine.plan",
     "tokens": "headrace.engine.plan",
 }
 
@@ -44,6 +47,7 @@ __all__ = [
     "Cursor",
     "DataLoader",
     "Field",
+    "Manifest",
     "Normalize",
     "Plan",
     "Replace",
@@ -52,6 +56,7 @@ __all__ = [
     "errors",
     "folder",
     "image",
+    "table",
     "tokens",
 ]
 

@@ -10,7 +10,7 @@ import dataclasses
 import time
 from collections.abc import Callable
 
-__all__ = ["Clock", "LoaderStats", "StageTime"]
+__all__ = ["Clock", "Decision", "LoaderStats", "StageTime"]
 
 Clock = Callable[[], float]
 """Seconds on a monotonic clock; tests pass a fake one."""
@@ -18,7 +18,7 @@ Clock = Callable[[], float]
 monotonic: Clock = time.perf_counter
 
 
-@dataclasses.dataclass(frozen=True, slots=True)
+@dataclasses.dataclass(slots=True)  # not frozen: made per batch, where that costs 1 us
 class StageTime:
     """Time that one stage took, summed over samples."""
 
@@ -28,6 +28,26 @@ class StageTime:
     """Seconds of wall time inside the stage, summed over all workers: with 4 workers, up to 4 s per second."""
     num_samples: int
     """Samples that passed the stage."""
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Decision:
+    """One change of who executes under `num_workers="auto"`, or the choice to leave it at that, with its reason."""
+
+    time_s: float
+    """Seconds from the first batch asked for."""
+    before: str
+    """Setting so far: `inline`, or runner x workers and batches prefetched by each."""
+    after: str
+    """Setting from now on."""
+    reason: str
+    """Why, in words."""
+    wait_share: float | None = None
+    """Share of the loop's time in the round before in which it waited for batches. None: not measured."""
+    batches_per_s: float | None = None
+    """Batches per second in that round."""
+    service_s: float | None = None
+    """Seconds that one batch took one worker in that round."""
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -50,3 +70,5 @@ class LoaderStats:
     """Name of the runner that executes: inline, threads, processes."""
     num_workers: int
     """Workers of that runner; 0 = in the caller."""
+    decisions: tuple[Decision, ...] = ()
+    """With `num_workers="auto"`: what was tried and chosen since the loader was made, and why."""

@@ -121,6 +121,25 @@ def test_a_module_of_ones_own_counts_by_what_is_taken_from_it(tmp_path, monkeypa
     assert len(seen) == 2
 
 
+def test_a_library_of_another_environment_is_one(tmp_path, monkeypatch):
+    home = tmp_path / "lib" / "site-packages"
+    home.mkdir(parents=True)
+    # Nothing of its inside is looked at, or the pattern, which shows no state, would be refused.
+    (home / "lent_library.py").write_text(
+        "import re\nPATTERN = re.compile('a')\ndef decode(x):\n    return PATTERN, x\n"
+    )
+    monkeypatch.syspath_prepend(home)
+    stage_hash._version.cache_clear()
+    decode = importlib.import_module("lent_library").decode
+    digest(lambda sample: decode(sample))
+    monkeypatch.setattr(sys, "path", [entry for entry in sys.path if entry != str(home)])
+    stage_hash._version.cache_clear()
+    with pytest.raises(Unhashable, match=r"re\.Pattern"):
+        digest(lambda sample: decode(sample))
+    stage_hash._version.cache_clear()
+    sys.modules.pop("lent_library")
+
+
 def test_another_version_of_a_library_changes_the_digest(monkeypatch):
     def stage(record):
         from PIL import Image

@@ -9,22 +9,21 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from PIL import Image
 
+from headrace import native
 from headrace.engine.transform import image, image_region
 
 
 @pytest.fixture(scope="module", autouse=True)
 def library(tmp_path_factory):
     """Builds the library for these tests alone; skips them where that cannot be done."""
-    target = tmp_path_factory.mktemp("native") / "_image_region.so"
-    try:
-        image_region.build(target)
-    except (subprocess.CalledProcessError, FileNotFoundError):
-        pytest.skip("no C compiler, or no headers of libjpeg-turbo")
-    before = image_region._LIBRARY
-    image_region._LIBRARY = target
-    image_region._function.cache_clear()
-    yield
-    image_region._LIBRARY = before
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(native, "folder", tmp_path_factory.mktemp("native"))
+        try:
+            native.build(image_region.SOURCE)
+        except (subprocess.CalledProcessError, FileNotFoundError):
+            pytest.skip("no C compiler, or no headers of libjpeg-turbo")
+        image_region._function.cache_clear()
+        yield
     image_region._function.cache_clear()
 
 

@@ -8,6 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import headrace as hr
+from headrace.engine.indexed import IndexedLoading
 from headrace.engine.order.ledger import Ledger
 from headrace.errors import ConfigurationError
 
@@ -220,3 +221,22 @@ def test_what_a_resume_with_a_larger_batch_passes_over_is_counted():
     next(iter(resumed))
     assert (resumed.ledger.epoch, resumed.ledger.passed_over) == (1, 2)
     assert "2 of the epoch before passed over" in str(resumed.ledger)
+
+
+def test_the_ledger_says_what_was_handed_over_even_where_that_is_not_the_order(monkeypatch):
+    planned, actual = make(30, 7, seed=1), make(30, 7, seed=1)
+    own(planned)
+    honest = IndexedLoading.indices
+
+    def with_two_rows_swapped(self, *arguments):
+        rows = honest(self, *arguments)
+        rows[[3, 20]] = rows[[20, 3]]
+        return rows
+
+    with monkeypatch.context() as patch:
+        patch.setattr(IndexedLoading, "indices", with_two_rows_swapped)
+        seen = own(actual)
+    again = Ledger(0, 30, epoch=0)
+    again.record_whole(0, np.arange(30), np.array(seen))
+    assert actual.ledger.order_hash == again.order_hash != planned.ledger.order_hash
+    assert actual.ledger.id_hash == again.id_hash == planned.ledger.id_hash

@@ -2,6 +2,7 @@
 
 import itertools
 import math
+from unittest import mock
 
 import numpy as np
 import pytest
@@ -9,6 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
 
+from headrace.engine.order import kernels
 from headrace.engine.order.permutation import BLOCK, MAX_POSITIONS, ROUNDS, Permutation
 from headrace.errors import ConfigurationError
 from headrace.keys import derive_key
@@ -115,7 +117,9 @@ def test_table_equals_its_plain_twin(num, key):
 def test_network_equals_its_plain_twin(num, key, random):
     positions = [random.randrange(num) for _ in range(20)]
     expected = [plain_network(num, key, position) for position in positions]
-    assert Permutation(num, key).forward(positions).tolist() == expected
+    for by_kernel in (True, False):
+        with mock.patch.object(kernels, "enabled", by_kernel):
+            assert Permutation(num, key).forward(positions).tolist() == expected
 
 
 # --------------------------------------------------------------------------------------------------------- frozen
@@ -164,8 +168,10 @@ GOLDEN_ORDERS = {
 }
 
 
+@pytest.mark.parametrize("by_kernel", [True, False])
 @pytest.mark.parametrize(("num", "key"), GOLDEN_ORDERS)
-def test_keyed_1_is_frozen(num, key):
+def test_keyed_1_is_frozen(num, key, by_kernel, monkeypatch):
+    monkeypatch.setattr(kernels, "enabled", by_kernel)
     positions = [0, min(1, num - 1), min(2, num - 1), num // 2, num - 1]
     assert Permutation(num, key).forward(positions).tolist() == GOLDEN_ORDERS[num, key]
 

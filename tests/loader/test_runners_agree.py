@@ -12,6 +12,8 @@ from headrace.testing import nothing_left
 LAYOUTS = [
     {"num_workers": 1, "runner": "threads"},
     {"num_workers": 3, "runner": "threads"},
+    {"num_workers": 3, "runner": "host", "multiprocessing_context": "fork"},
+    {"num_workers": "auto"},
     {"num_workers": 1, "multiprocessing_context": "fork"},
     {"num_workers": 3, "multiprocessing_context": "fork", "prefetch_factor": 1},
     pytest.param({"num_workers": 2, "multiprocessing_context": "forkserver"}, marks=pytest.mark.slow),
@@ -118,7 +120,7 @@ def test_seed_none_follows_torch_manual_seed_without_drawing():
     assert hr.DataLoader(range(9), rank=0, world_size=2, batch_size=2).seed == 0
 
 
-@pytest.mark.parametrize("layout", [{}, *LAYOUTS[:4]])
+@pytest.mark.parametrize("layout", [{}, *LAYOUTS[:6]])
 def test_resume_with_another_runner_continues_with_the_same_bytes(layout):
     reference = stream(hr.DataLoader(plan(), batch_size=4, shuffle=True, seed=3), epochs=1)
     stopped = hr.DataLoader(plan(), batch_size=4, shuffle=True, seed=3)

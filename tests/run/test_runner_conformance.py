@@ -2,7 +2,7 @@
 
 import pytest
 
-from headrace.engine.run import InlineRunner, ProcessRunner, ThreadRunner
+from headrace.engine.run import HostRunner, InlineRunner, ProcessRunner, ThreadRunner
 from headrace.testing import RunnerSuite
 
 
@@ -38,4 +38,22 @@ class TestForkserver(_Processes):
 
 @pytest.mark.slow
 class TestSpawn(_Processes):
+    context = "spawn"
+
+
+class _Hosts(RunnerSuite):
+    starts_processes = True
+    can_persist = True
+    context: str
+
+    def make_runner(self, num_workers, **options):
+        return HostRunner(num_workers, context=self.context, **options)
+
+
+class TestHostByFork(_Hosts):
+    context = "fork"
+
+
+@pytest.mark.slow
+class TestHostBySpawn(_Hosts):
     context = "spawn"

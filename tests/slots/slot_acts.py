@@ -6,6 +6,7 @@ import signal
 import numpy as np
 import torch
 
+from headrace.engine.batch_memory import batch_memory, for_the_result
 from headrace.engine.run.slots import SlotTransport
 
 
@@ -15,7 +16,6 @@ class Pair:
     def __init__(self, max_in_flight=3, **options):
         self.channel = SlotTransport(**options).open(1, max_in_flight)
         self.sender = self.channel.sender(0)
-        self.sender._fd = os.dup(self.sender._fd)  # a worker has a descriptor of its own
         self.sender.open()
         self.num_in_pipe = 0
 
@@ -45,6 +45,19 @@ def make_batch(task, act, mark):
         "mask": pattern(act.value + 1, size // 3),
         "value": act.value,
     }
+
+
+def make_batch_there(task, act, mark):
+    """The same batch, made in memory that the sender lends; or a part of it, and sometimes not at all."""
+    batch = make_batch(task, act, mark)
+    with for_the_result():
+        for name in ("image", "mask")[: act.value % 3]:
+            memory = batch_memory((len(batch[name]),), np.uint8)
+            memory[:] = np.asarray(batch[name])
+            batch[name] = torch.from_numpy(memory) if name == "image" else memory
+        if act.value % 97 == 0:
+            raise ValueError("a failed order")
+    return batch
 
 
 def is_whole(batch):

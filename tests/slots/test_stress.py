@@ -7,9 +7,9 @@ import time
 
 import psutil
 import pytest
-from slot_acts import is_whole, kill_self, make_batch
+from slot_acts import is_whole, kill_self, make_batch, make_batch_there
 
-from headrace.engine.run import ProcessRunner, slots_forks
+from headrace.engine.run import HostRunner, ProcessRunner, slots_forks
 from headrace.engine.run.slots import SlotTransport
 from headrace.errors import WorkerDied
 from headrace.testing import nothing_left
@@ -23,19 +23,21 @@ SECONDS = float(os.environ.get("HEADRACE_STRESS_S", "4"))
 def test_no_wrong_byte_no_leak_no_hang():
     rng = random.Random(int(os.environ.get("HEADRACE_STRESS_SEED", "0")))
     end = time.monotonic() + SECONDS
-    num_batches = num_deaths = num_children = 0
+    num_batches = num_deaths = num_failures = num_children = 0
     with nothing_left(within_s=20):
         kept, children, fds = [], [], psutil.Process().num_fds()
         while time.monotonic() < end:
             limit = rng.choice([None, None, 30_000_000])
-            runner = ProcessRunner(
+            kind = rng.choice([ProcessRunner, HostRunner])
+            runner = kind(
                 rng.randint(1, 3), context="fork", persistent=rng.random() < 0.5, transport=SlotTransport(limit)
             )
             task = ActTask()
             for _ in range(rng.randint(1, 3)):
                 first = rng.randrange(1 << 30)
+                make = rng.choice([make_batch, make_batch_there])
                 orders = [
-                    Act(do=kill_self if rng.random() < 0.01 else make_batch, value=first + i)
+                    Act(do=kill_self if rng.random() < 0.01 else make, value=first + i)
                     for i in range(rng.randint(1, 60))
                 ]
                 results, batch = runner.run(task, orders), None
@@ -54,6 +56,8 @@ def test_no_wrong_byte_no_leak_no_hang():
                             break
                 except WorkerDied:
                     num_deaths += 1
+                except ValueError:
+                    num_failures += 1
                 results.close()
             runner.close()
             children = [pid for pid in children if not has_ended_well(pid)]
@@ -65,7 +69,9 @@ def test_no_wrong_byte_no_leak_no_hang():
         del kept, results, runner, batch
         gc.collect()
         slots_forks.look_up()
-    print(f"{num_batches} batches, {num_deaths} deaths of workers, {num_children} children")
+    print(
+        f"{num_batches} batches, {num_deaths} deaths of workers, {num_failures} failed orders, {num_children} children"
+    )
 
 
 def child_that_looks(kept, after_s):

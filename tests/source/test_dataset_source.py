@@ -86,7 +86,7 @@ def test_reads_what_is_asked_and_nothing_else():
     dataset = Squares()
     DatasetSource(dataset).read_many([4, 2, 4])
     assert dataset.asked == [4, 2, 4]
-    assert DatasetSource(dataset).read_one(np.int64(3))["label"] == 1
+    assert DatasetSource(dataset).read_many(np.array([3]))[0]["label"] == 1
 
 
 def test_batched_read_follows_torch():

@@ -1,5 +1,6 @@
 """Law: a manifest answers like the list it was built from."""
 
+import copy
 import pickle
 
 import pytest
@@ -90,3 +91,21 @@ def test_a_column_of_another_length_is_refused():
 def test_undecodable_bytes_are_refused():
     with pytest.raises(UnicodeEncodeError):
         Manifest(["ok", "\udcff"])
+
+
+@given(st.lists(ALIKE, max_size=12), ALIKE)
+def test_arrives_in_a_worker_as_memory_that_all_share(strings, wanted):
+    manifest = Manifest(strings, label=range(len(strings)))
+    buffers = []
+    pickled = pickle.dumps(manifest, 5, buffer_callback=buffers.append)
+    shared = [memoryview(bytearray(buffer.raw())) for buffer in buffers]
+    arrived = pickle.loads(pickled, buffers=shared)
+    assert arrived == manifest
+    assert hash(arrived) == hash(manifest)
+    assert list(arrived) == strings
+    assert (wanted in arrived) == (wanted in strings)
+    assert copy.deepcopy(arrived) == pickle.loads(pickle.dumps(arrived)) == manifest
+    if "".join(strings):
+        assert shared[0].obj is not None
+        shared[0][:1] = b"c"
+        assert arrived != manifest

@@ -1,4 +1,4 @@
-"""Steps planned in blocks are the steps planned one by one; a ledger that hashes later says the same."""
+"""Steps planned in blocks are the steps planned one by one; a ledger that hashes them together says the same."""
 
 import pickle
 from copy import deepcopy
@@ -8,9 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from headrace.engine.order import ledger as ledger_module
+from headrace.engine.order import row_hash
 from headrace.engine.order.batches import BatchPlan, ListedBatches
-from headrace.engine.order.blocks import blocks
+from headrace.engine.order.blocks import BLOCK_STEPS, blocks
 from headrace.engine.order.ledger import Ledger
 from headrace.engine.order.orders import ShuffledOrder
 
@@ -57,37 +57,31 @@ def test_blocks_are_not_to_be_written():
         block.rows.positions[0] = 1
 
 
+def test_small_batches_do_not_make_the_first_one_wait():
+    one_pass = BatchPlan(10**12, 8, rank=1, world_size=8).begin(0, 0)
+    assert len(next(blocks(one_pass)).edges) - 1 == BLOCK_STEPS
+
+
 def test_blocks_are_made_one_by_one():
     one_pass = BatchPlan(10**12, 64).begin(0, 10**11)
     assert next(blocks(one_pass)).rows.positions[0] == 10**11
 
 
-@given(passes(), st.integers(1, 3))
-def test_hashes_computed_later_are_the_same(one_pass, max_spans):
+@given(passes(), st.integers(1, 40), st.integers(1, 30))
+def test_parts_recorded_whole_hash_as_parts_recorded_row_by_row(one_pass, block_rows, hashed_rows):
     order = ShuffledOrder(one_pass.num_positions)
-
-    def indices_of(epoch, positions):
-        return order.indices(7, epoch, positions)
-
-    at_once, later, moved = Ledger.of(one_pass), Ledger.of(one_pass, indices_of), Ledger.of(one_pass, indices_of)
+    by_row, whole, moved = (Ledger.of(one_pass) for _ in range(3))
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(ledger_module, "MAX_SPANS", max_spans)
-        for _, epochs, positions, is_pad in steps_of(one_pass, 16):
-            indices = np.concatenate([indices_of(int(epochs[i]), positions[i : i + 1]) for i in range(len(epochs))])
-            at_once.record(epochs, positions, indices, is_pad)
-            is_stretch = len(set(epochs.tolist())) == 1 and not is_pad.any()
-            for ledger in (later, moved):
-                if is_stretch:
-                    ledger.record_whole(int(epochs[0]), int(positions[0]), indices)
+        patch.setattr(row_hash, "BLOCK", hashed_rows)
+        for _, epochs, positions, is_pad in steps_of(one_pass, block_rows):
+            indices = np.concatenate(
+                [order.indices(7, int(epochs[i]), positions[i : i + 1]) for i in range(len(epochs))]
+            )
+            by_row.record(epochs, positions, indices, is_pad)
+            for ledger in (whole, moved):
+                if len(set(epochs.tolist())) == 1 and not is_pad.any():
+                    ledger.record_whole(int(epochs[0]), positions, indices)
                 else:
                     ledger.record(epochs, positions, indices, is_pad)
             moved = pickle.loads(pickle.dumps(moved))  # as ranks do that send their ledgers to be merged
-    assert later.as_dict() == at_once.as_dict() == moved.as_dict() == deepcopy(later).as_dict()
-
-
-def test_one_rank_needs_one_stretch():
-    one_pass = BatchPlan(10**6, 10).begin(0, 0)
-    ledger = Ledger.of(one_pass, lambda _epoch, positions: positions)
-    for step in range(100):
-        ledger.record_whole(0, 10 * step, np.arange(10 * step, 10 * step + 10))
-    assert ledger._spans == [[0, 0, 1000]]
+    assert whole.as_dict() == by_row.as_dict() == moved.as_dict() == deepcopy(whole).as_dict()

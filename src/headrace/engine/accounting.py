@@ -57,8 +57,10 @@ class Account:
 
     @staticmethod
     def _enter_ledger(ledger: Ledger, order: WorkOrder, delivery: Delivery) -> None:
-        if is_whole(delivery.sample_ids) and _is_one_stretch(order):
-            ledger.record_whole(int(order.epochs[0]), int(order.positions[0]), order.indices)
+        # Epochs never go back within a part, and repeats come last.
+        epochs, epoch = order.epochs, order.epochs.item(0)
+        if is_whole(delivery.sample_ids) and epoch == epochs.item(-1) and not order.is_pad.item(-1):
+            ledger.record_whole(epoch, order.positions, order.indices)
             return
         kept, num_rows = delivery.kept, len(order.indices)
         delivered, replaced = np.zeros((2, num_rows), dtype=np.bool_)
@@ -66,7 +68,7 @@ class Account:
         # Counted from the list of refusals and not from the rows, so that the ledger compares two accounts.
         num_skipped = sum(not refusal.is_pad for refusal in delivery.refusals)
         ledger.record(
-            order.epochs,
+            epochs,
             order.positions,
             order.indices,
             order.is_pad,
@@ -89,12 +91,3 @@ class Account:
             runner=self._runner,
             num_workers=self._num_workers,
         )
-
-
-def _is_one_stretch(order: WorkOrder) -> bool:
-    """True if its rows are positions p, p + 1, ... of one epoch, none of them a repeat.
-
-    Positions of a part follow each other except where repeats or the next epoch begin, and repeats come last.
-    """
-    epochs, positions = order.epochs, order.positions
-    return bool(not order.is_pad[0] and epochs[0] == epochs[-1] and positions[-1] - positions[0] == len(positions) - 1)

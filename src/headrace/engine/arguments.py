@@ -12,7 +12,7 @@ from headrace.errors import ConfigurationError, nearest
 
 __all__ = ["Arguments"]
 
-RUNNERS = ("auto", "inline", "threads", "processes")
+RUNNERS = ("auto", "inline", "threads", "host", "processes")
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -23,11 +23,12 @@ class Arguments:
     shuffle: bool | None
     sampler: Any
     batch_sampler: Any
-    num_workers: int
+    num_workers: int | str
     collate_fn: Callable[[Any], Any] | None
     drop_last: bool
     timeout: float
     prefetch_factor: int | None
+    memory_limit: int | None
     persistent_workers: bool
     on_error: Any
     tail: str | None
@@ -48,33 +49,51 @@ class Arguments:
             raise ConfigurationError(f"seed={self.seed!r}: a seed is an integer, or None")
         object.__setattr__(self, "policy", parse_policy(self.on_error))
         object.__setattr__(self, "resolved_tail", self._tail())
-        automatic = "inline" if self.num_workers == 0 else "processes"
+        automatic = {0: "inline", "auto": "auto"}.get(self.num_workers, "processes")
         object.__setattr__(self, "resolved_runner", automatic if self.runner == "auto" else self.runner)
 
     def _check_workers(self) -> None:
-        if str(self.num_workers) == "auto":
-            raise ConfigurationError(
-                "num_workers='auto' is not there yet: nothing has been measured that a choice could rest on",
-                do="num_workers=2    or 0 to load in the caller",
-            )
-        if isinstance(self.num_workers, bool) or not isinstance(self.num_workers, int) or self.num_workers < 0:
-            raise ConfigurationError(f"num_workers={self.num_workers!r}: expected 0 (load in the caller) or more")
+        if self.timeout < 0:
+            raise ConfigurationError(f"timeout={self.timeout}: seconds, 0 = no limit")
+        if self.memory_limit is not None and (isinstance(self.memory_limit, bool) or self.memory_limit < 1):
+            raise ConfigurationError(f"memory_limit={self.memory_limit!r}: bytes for all batches in flight, or None")
         if self.runner not in RUNNERS:
             raise ConfigurationError(
                 f"runner={self.runner!r} is not known; there are {', '.join(RUNNERS)}{nearest(str(self.runner), RUNNERS)}"
             )
+        if self.num_workers == "auto":
+            self._check_automatic()
+            return
+        if isinstance(self.num_workers, bool) or not isinstance(self.num_workers, int) or self.num_workers < 0:
+            raise ConfigurationError(
+                f"num_workers={self.num_workers!r}: expected 0 (load in the caller) or more, or 'auto'"
+            )
+        if self.memory_limit is not None and (self.num_workers == 0 or self.runner == "threads"):
+            raise ConfigurationError(
+                "memory_limit bounds the memory that worker processes share with the loop, or what num_workers='auto' "
+                "keeps in flight; without workers and with threads there is none",
+                do="num_workers='auto'    or leave out memory_limit",
+            )
         if self.runner == "inline" and self.num_workers:
             raise ConfigurationError(f"runner='inline' has no workers, num_workers={self.num_workers} asks for some")
-        if self.runner in {"threads", "processes"} and not self.num_workers:
+        if self.runner in {"threads", "host", "processes"} and not self.num_workers:
             raise ConfigurationError(f"runner={self.runner!r} needs workers, num_workers is 0", do="num_workers=2")
-        if self.timeout < 0:
-            raise ConfigurationError(f"timeout={self.timeout}: seconds, 0 = no limit")
         if self.num_workers == 0 and self.persistent_workers:
             raise ConfigurationError("persistent_workers=True needs workers, num_workers is 0")
         if self.prefetch_factor is not None and self.num_workers == 0:
             raise ConfigurationError("prefetch_factor needs workers, num_workers is 0")
         if self.prefetch_factor is not None and self.prefetch_factor < 1:
             raise ConfigurationError(f"prefetch_factor={self.prefetch_factor}: at least 1 batch per worker")
+
+    def _check_automatic(self) -> None:
+        """`num_workers="auto"` chooses what else would be said about workers."""
+        given = {"runner": self.runner != "auto", "prefetch_factor": self.prefetch_factor is not None}
+        clash = [name for name, is_given in given.items() if is_given]
+        if clash:
+            raise ConfigurationError(
+                f"num_workers='auto' excludes {', '.join(clash)}: it chooses that too",
+                do=f"num_workers=2    to choose {', '.join(clash)} yourself",
+            )
 
     def _check_batching(self) -> None:
         if self.sampler is not None and self.shuffle:
@@ -123,6 +142,11 @@ class Arguments:
         if self.drop_last and self.tail != "drop":
             raise ConfigurationError(f"drop_last=True and tail={self.tail!r} contradict each other: give one of them")
         return Tail(self.tail)
+
+    @property
+    def fixed_num_workers(self) -> int:
+        """Number of workers where it was said; 0 under "auto"."""
+        return self.num_workers if isinstance(self.num_workers, int) else 0
 
     @property
     def effective_rank(self) -> int:

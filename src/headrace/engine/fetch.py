@@ -9,6 +9,9 @@ from __future__ import annotations
 import contextlib
 import dataclasses
 import functools
+import itertools
+import operator
+import sys
 import time
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -18,8 +21,17 @@ import numpy.typing as npt
 
 from headrace.contract import Contract
 from headrace.engine.batch import WholeOrder, leading_size
-from headrace.engine.collate import ContractCollate, default_collate, explain_failure, is_ours
+from headrace.engine.batch_memory import for_the_result, is_sent_away
+from headrace.engine.collate import (
+    ContractCollate,
+    NotJoined,
+    default_collate,
+    explain_failure,
+    is_ours,
+    join_as_arrays,
+)
 from headrace.engine.failures import Policy, Replace
+from headrace.engine.folding import fold
 from headrace.engine.plan import Plan
 from headrace.engine.preparation import (
     FILTERED,
@@ -30,7 +42,9 @@ from headrace.engine.preparation import (
     set_this_worker,
     this_worker,
 )
-from headrace.engine.source import Gathering, collates_by_torch, has_torch_rules
+from headrace.engine.run import no_mark
+from headrace.engine.source import Gathering, collates_by_torch
+from headrace.engine.torch_rules import has_torch_rules
 from headrace.engine.transform import global_generators as generators
 from headrace.engine.work import Delivery, Refusal, WorkOrder
 from headrace.errors import SampleId, Where, annotate
@@ -63,7 +77,9 @@ class FetchTask:
     def __post_init__(self) -> None:
         # Without user code there is nobody who could draw.
         may_draw = self.reseeds and self.plan.runs_user_code
-        self._preparation = Preparation(plan=self.plan, contract=self.contract, rank=self.rank, may_draw=may_draw)
+        self._preparation = Preparation(
+            plan=self.plan, contract=self.contract, rank=self.rank, may_draw=may_draw, is_batched=self.is_batched
+        )
         self._collate_is_ours = is_ours(self.collate) or isinstance(self.collate, ContractCollate)
         source = self.plan.source
         is_plain = self.is_batched and self._preparation.only_reads
@@ -91,10 +107,12 @@ class FetchTask:
             return delivery
         clock = StageClock()
         loaded = self._load_without_draws(order, mark, clock)
-        with self._own_generators(order, may_draw=loaded is None or self._collate_may_draw):
-            if loaded is None:
-                loaded = self._load(order, mark, clock)
+        if loaded is not None and not self._collate_may_draw:
             batch = self._collate(order, loaded, clock) if loaded.samples else None
+        else:
+            with generators.keyed(batch_key("batch", order)):
+                loaded = self._load(order, mark, clock) if loaded is None else loaded
+                batch = self._collate(order, loaded, clock) if loaded.samples else None
         if not self._collate_is_ours:
             self._note_left_out(order, loaded, batch)
         if loaded.is_whole:
@@ -115,11 +133,25 @@ class FetchTask:
         num_samples = len(order.indices)
         started_s = time.perf_counter()
         try:
-            batch = self.plan.source.gather(order.indices)  # type: ignore[attr-defined] # `_gathers` says that it has it
+            batch = _for_the_result(self.plan.source.gather, order.indices)  # type: ignore[attr-defined] # `_gathers`: has it
         except Exception:
             return None
         read = StageTime("read", time.perf_counter() - started_s, num_samples)
         return _whole_delivery(batch, num_samples, (read,))
+
+    @property
+    def runs_user_code(self) -> bool:
+        """True if executing an order runs code that is not headrace's."""
+        return self.plan.runs_user_code or not self._collate_is_ours
+
+    def for_threads(self) -> FetchTask | None:
+        """Returns this task for workers that share one process; None if it was seen to draw from global generators.
+
+        None, too, if there is a `worker_init_fn`, which expects a process of its own.
+        """
+        if self._preparation.draws or getattr(self.worker_setup, "init", None) is not None:
+            return None
+        return dataclasses.replace(self, worker_setup=None, reseeds=False)
 
     def where(self, order: WorkOrder, item: int | None) -> Where:
         """Names one sample of an order, or where the order begins if none is known."""
@@ -181,7 +213,6 @@ class FetchTask:
 
     def _load(self, order: WorkOrder, mark: Mark, clock: StageClock) -> _Loaded:
         """Loads the samples of an order, each by the policy."""
-        loaded = _Loaded()
         records = self._preparation.records(order, mark, clock)
         if self._preparation.only_reads and not self._preparation.may_draw:
             return self._load_records(order, records, mark, clock)
@@ -205,18 +236,26 @@ class FetchTask:
         """Loads samples that are records: the same as `_load`, without a clock, a key or a closure per sample."""
         if type(records) is list:
             return _Loaded(samples=list(records))  # the list may be the data set's own
-        loaded, read = _Loaded(), self._preparation.read_one
-        keep = loaded.samples.append
+        loaded, begun = _Loaded(), 0
+        rows = order.indices.tolist()
+        read, keys = (
+            (self._preparation.read_one, rows)
+            if records is None
+            else (functools.partial(operator.getitem, records), range(len(rows)))
+        )
         started_s = time.perf_counter()
-        for item, index in enumerate(order.indices.tolist()):
-            mark(item)
+        while begun < len(rows):
+            num_before = len(loaded.samples)
             try:
-                keep(read(index) if records is None else records[item])
+                _read_each(read, keys[begun:], loaded.samples, begun, mark)
+                break
             except Exception as error:
-                refused = self._preparation.refused(error, order, item, index, "read")
+                item = begun + len(loaded.samples) - num_before
+                refused = self._preparation.refused(error, order, item, rows[item], "read")
                 self._settle(order, item, refused, loaded, StageClock())  # its time is in ours
+                begun = item + 1
         if records is None:  # records that came together were timed together
-            clock.add("read", time.perf_counter() - started_s, len(order.indices))
+            clock.add("read", time.perf_counter() - started_s, len(rows))
         return loaded
 
     def _settle(self, order: WorkOrder, item: int, refused: Refused, loaded: _Loaded, clock: StageClock) -> None:
@@ -277,11 +316,11 @@ class FetchTask:
         if self._collate_may_draw:
             generators.reseed(batch_key("collate", order))
         try:
-            with clock.stage("collate", len(loaded.samples)):
-                batch = self.collate(loaded.samples) if self.is_batched else self.collate(loaded.samples[0])
-            if (
-                self.contract is not None and self.is_batched and self._collate_is_ours
-            ):  # a user's own may rename what it likes
+            started_s = time.perf_counter()
+            batch = self._join(loaded.samples)
+            clock.add("collate", time.perf_counter() - started_s, len(loaded.samples))
+            # A user's own collate may rename what it likes.
+            if self.contract is not None and self.is_batched and self._collate_is_ours:
                 self.contract.require_batch(batch, self._ids(order, loaded))
         except Exception as error:
             where = dataclasses.replace(self.where(order, None), stage="collate", worker=this_worker())
@@ -293,6 +332,17 @@ class FetchTask:
             annotate(error, where, do=f"look at the samples of this batch: {shown}")
             raise
         return batch
+
+    def _join(self, samples: list[Any]) -> Any:
+        if not self.is_batched:
+            return self.collate(samples[0])
+        if not self._collate_is_ours:
+            return self.collate(samples)
+        # What leaves the process is a pickle, which may say of arrays that they arrive as tensors.
+        if is_sent_away() and "torch" not in sys.modules and self.collate is default_collate and self.contract is None:
+            with contextlib.suppress(NotJoined):
+                return _for_the_result(join_as_arrays, samples)
+        return _for_the_result(self.collate, samples)
 
     def _note_left_out(self, order: WorkOrder, loaded: _Loaded, batch: Any) -> None:
         """Accounts for a common habit: a data set returns None for a bad sample, and collate_fn leaves the Nones out.
@@ -311,10 +361,46 @@ class FetchTask:
             del loaded.samples[place]
 
 
+def _read_each(read: Callable[[int], Any], keys: Sequence[int], samples: list[Any], first: int, mark: Mark) -> None:
+    """Appends one sample per key; after a failure the number of samples says which one failed."""
+    keep = samples.append
+    if mark is no_mark:
+        for key in keys:
+            keep(read(key))
+        return
+    for item, key in enumerate(keys, first):
+        mark(item)
+        keep(read(key))
+
+
+class _WholeDelivery(Delivery):
+    """The delivery of a batch that holds every sample of its order, and no other; on its way, only what is its own."""
+
+    __slots__ = ()
+
+    def __reduce_ex__(self, protocol: Any) -> tuple[Any, ...]:
+        batch = fold(self.batch) if protocol >= 5 else self.batch
+        times = [(time.stage, time.wall_s, time.num_samples) for time in self.stage_times]
+        return _received, (batch, len(self.kept), times)
+
+
+def _for_the_result(make: Callable[[Any], Any], of: Any) -> Any:
+    """Makes a batch, in memory from which it is sent if there is some."""
+    if not is_sent_away():
+        return make(of)
+    with for_the_result():
+        return make(of)
+
+
 def _whole_delivery(batch: Any, num_samples: int, stage_times: tuple[StageTime, ...]) -> Delivery:
-    """The delivery of a batch that holds every sample of its order, and no other."""
     sample_ids, kept, is_replaced = _whole_columns(num_samples)
-    return Delivery(batch=batch, sample_ids=sample_ids, kept=kept, is_replaced=is_replaced, stage_times=stage_times)
+    return _WholeDelivery(
+        batch=batch, sample_ids=sample_ids, kept=kept, is_replaced=is_replaced, stage_times=stage_times
+    )
+
+
+def _received(batch: Any, num_samples: int, times: list[tuple[str, float, int]]) -> Delivery:
+    return _whole_delivery(batch, num_samples, tuple(itertools.starmap(StageTime, times)))
 
 
 @functools.lru_cache(maxsize=8)

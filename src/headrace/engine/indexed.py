@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import dataclasses
 import functools
-from collections import deque
 from collections.abc import Callable, Generator, Iterator
 from typing import Any
 
@@ -24,12 +23,13 @@ from headrace.engine.order.blocks import blocks
 from headrace.engine.order.cursor import Cursor
 from headrace.engine.order.ledger import Ledger
 from headrace.engine.order.orders import ListedOrder
-from headrace.engine.passes import Run, timed
+from headrace.engine.passes import Run
 from headrace.engine.plan import Plan
+from headrace.engine.relay import Relay
 from headrace.engine.samplers import BatchListing, EpochSampler, order_for
 from headrace.engine.transform import global_generators as generators
 from headrace.engine.work import Delivery, WorkOrder
-from headrace.engine.workers import WorkerSetup
+from headrace.engine.worker_setup import WorkerSetup
 from headrace.errors import (
     ConfigurationError,
     EmptyBatch,
@@ -77,7 +77,8 @@ class IndexedLoading:
         self._batch_listing: BatchListing | None = None
         self.order = self._make_order(seed)
         self._batches = self._make_batches() if arguments.batch_sampler is None else None
-        in_process = arguments.resolved_runner == "processes"
+        in_process = arguments.resolved_runner in {"processes", "auto"}
+        shares_process = arguments.resolved_runner in {"threads", "host"}
         self.task = FetchTask(
             plan=plan,
             collate=collate,
@@ -87,9 +88,9 @@ class IndexedLoading:
             contract=contract,
             rank=arguments.effective_rank,
             worker_setup=WorkerSetup(dataset=dataset, seed=seed, init=worker_init_fn) if in_process else None,
-            reseeds=arguments.resolved_runner != "threads",
+            reseeds=not shares_process,
         )
-        self._is_probed = arguments.resolved_runner != "threads"
+        self._is_probed = not shares_process
 
     def _make_order(self, seed: int) -> Order:
         given = self._arguments
@@ -125,25 +126,53 @@ class IndexedLoading:
         assert self._batches is not None
         return self._batches.num_batches_full
 
-    def begin(self, start: Cursor, runner: Runner) -> Run:
-        """Returns the pass that goes on from that place; starts nothing."""
+    def begin(self, start: Cursor, runner: Runner, relay: Relay[WorkOrder, Delivery] | None = None) -> Run:
+        """Returns the pass that goes on from that place; starts nothing.
+
+        Args:
+            start: The place.
+            runner: Who executes.
+            relay: Of the pass before: gone on with if its workers have begun this very pass, else closed.
+        """
         self._probe(start.seed)
         planned = self._plan_pass(start)
+        end = self._end(planned, start)
+        if relay is not None and not relay.goes_on_from(start):
+            relay.release()
+            relay = None
+        if relay is None:
+            relay = Relay(functools.partial(runner.run, self.task), self._orders_from(start))
         account = Account(
             planned.epoch,
             self._policy,
-            ledger=Ledger.of(planned, self._indices_of(start.seed)),
+            ledger=Ledger.of(planned),
             runner=runner.name,
             num_workers=runner.num_workers,
         )
-        epoch, consumed = divmod(planned.stop, len(self.order))
+        leg = relay.leg(planned.num_batches if self._runs_ahead else None, end)
         return Run(
             epoch=planned.epoch,
             start=start,
-            end=dataclasses.replace(start, epoch=epoch, consumed=consumed, order_digest=None),
+            end=end,
             account=account,
-            batches=self._deliver(planned, start.seed, runner, account),
+            batches=self._deliver(planned, leg, account),
+            relay=relay if self._runs_ahead else None,
         )
+
+    def _end(self, planned: Pass, start: Cursor) -> Cursor:
+        """Where the pass after this one begins."""
+        epoch, consumed = divmod(planned.stop, len(self.order))
+        return dataclasses.replace(start, epoch=epoch, consumed=consumed, order_digest=None)
+
+    @property
+    def _runs_ahead(self) -> bool:
+        """True if workers may begin the next pass before it is asked for.
+
+        Only workers that stay: they hold the data set as it was when they started, so nothing that the caller does to it
+        between two passes could have been meant for them. And not if a sampler lists the order, which may be told
+        something at the beginning of each pass.
+        """
+        return self._arguments.persistent_workers and not isinstance(self.order, ListedOrder)
 
     def _plan_pass(self, start: Cursor) -> Pass:
         if self._batches is not None:
@@ -155,19 +184,11 @@ class IndexedLoading:
         return listed.begin(start.epoch, start.consumed)
 
     def _deliver(
-        self, planned: Pass, seed: int, runner: Runner, account: Account
+        self, planned: Pass, leg: Generator[tuple[WorkOrder, Delivery, float], None, None], account: Account
     ) -> Generator[tuple[Any, BatchInfo], None, None]:
         """Yields every batch of the pass that holds a sample, booked."""
-        in_flight: deque[WorkOrder] = deque()
-
-        def issued() -> Iterator[WorkOrder]:
-            for order in self._orders(planned, seed):
-                in_flight.append(order)
-                yield order
-
-        with contextlib.closing(timed(runner.run(self.task, issued()))) as deliveries:
-            for delivery, wait_s in deliveries:
-                order = in_flight.popleft()
+        with contextlib.closing(leg):
+            for order, delivery, wait_s in leg:
                 account.enter(order, delivery, wait_s)
                 if not delivery.sample_ids:
                     self._check_empty(order)
@@ -208,6 +229,15 @@ class IndexedLoading:
 
         return BatchInfo(epoch=planned.epoch, step=order.step, make=make)
 
+    def _orders_from(self, start: Cursor) -> Generator[WorkOrder, None, None]:
+        """Yields this rank's work orders of the pass from there, and of all passes after it if workers run ahead."""
+        while True:
+            planned = self._plan_pass(start)
+            yield from self._orders(planned, start.seed)
+            if not self._runs_ahead:
+                return
+            start = self._end(planned, start)
+
     def _orders(self, planned: Pass, seed: int) -> Iterator[WorkOrder]:
         """Yields this rank's work orders of a pass, one per global batch."""
         for block in blocks(planned):
@@ -222,10 +252,6 @@ class IndexedLoading:
                     positions=rows.positions[part],
                     is_pad=rows.is_pad[part],
                 )
-
-    def _indices_of(self, seed: int) -> Callable[[int, npt.NDArray[np.int64]], npt.NDArray[np.int64]] | None:
-        """What the ledger may ask for row numbers; None if asking twice may have an effect, as listing a sampler."""
-        return functools.partial(self.order.indices, seed) if getattr(self.order, "is_computed", False) else None
 
     def indices(
         self, seed: int, epochs: npt.NDArray[np.int64], positions: npt.NDArray[np.int64]
@@ -296,8 +322,8 @@ class IndexedLoading:
                 moved = generators.moved_since(before)
             if moved:
                 raise GlobalRandomness(
-                    f"this data draws from {', '.join(moved)}, which all threads share: with runner='threads' the "
-                    "draws would depend on timing",
+                    f"this data draws from {', '.join(moved)}, which all threads share: with "
+                    f"runner={self._arguments.resolved_runner!r} the draws would depend on timing",
                     where=Where(sample_id=self.plan.sample_id(index), index=index),
                     do=[
                         "runner='processes'    where global generators are reseeded for each sample",

@@ -5,6 +5,7 @@ Joins a way of loading (indexed data or a stream) and a runner (who executes); h
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Callable, Generator, Iterator, Mapping
 from typing import Any, Generic, TypeVar
 
@@ -13,13 +14,15 @@ from headrace.engine.accounting import Account
 from headrace.engine.arguments import Arguments
 from headrace.engine.batch import BatchInfo, attach
 from headrace.engine.collate import ContractCollate, default_collate, default_convert, is_ours
+from headrace.engine.governor import AutoRunner
 from headrace.engine.indexed import IndexedLoading
 from headrace.engine.order.cursor import Cursor
 from headrace.engine.order.ledger import Ledger
 from headrace.engine.passes import Run
 from headrace.engine.plan import Plan
+from headrace.engine.relay import Relay
 from headrace.engine.stream import StreamLoading, is_stream
-from headrace.engine.transfer import DeviceTransfer, Normalize, pin, to_jax, to_numpy
+from headrace.engine.transfer import DeviceTransfer, Normalize, pin, signature_of, to_jax, to_numpy, to_tf
 from headrace.engine.view import LoaderView, each
 from headrace.engine.work import Refusal
 from headrace.engine.workers import make_runner
@@ -47,7 +50,9 @@ class DataLoader(Generic[BatchT]):
         sampler: Any iterable of row numbers; its own and the global generators are keyed by (seed, epoch) while it
             is listed. Excludes `shuffle`.
         batch_sampler: Any iterable of lists of row numbers. Excludes `batch_size`, `shuffle`, `sampler`, `drop_last`.
-        num_workers: 0 loads in the caller, with readable tracebacks. Default 0, as in torch.
+        num_workers: 0 loads in the caller, with readable tracebacks. Default 0, as in torch. "auto" begins in the
+            caller, measures, and moves to threads, a host process or processes if the loop would wait; what it decided
+            and why is in `stats().decisions`.
         collate_fn: Joins a list of samples. Default: by the contract if there is one, else torch's rules.
         pin_memory: Deliver batches in page-locked memory if there is a CUDA device. Default False.
         drop_last: Short for `tail="drop"`.
@@ -57,7 +62,9 @@ class DataLoader(Generic[BatchT]):
         multiprocessing_context: "fork", "forkserver", "spawn" or a context; None: Python's default.
         generator: A torch generator whose first seed is the loader's seed if `seed` is None; nothing is drawn from it.
         prefetch_factor: Batches that each worker may hold ready. Default 2, as in torch.
-        persistent_workers: Keep worker processes between epochs.
+        persistent_workers: Keep worker processes between epochs, with the data set as it was when they started. They
+            load the first batches of the next epoch while this one ends, so that between two there is no gap (not with
+            a sampler, which is asked for its order at the start of each epoch). Default False, as in torch.
         pin_memory_device: Accepted for torch's sake; memory is pinned for the current device.
         in_order: Accepted for torch's sake; delivery is always in order.
         seed: What every order and every random draw is derived from. None: `torch.initial_seed()` (what
@@ -67,9 +74,11 @@ class DataLoader(Generic[BatchT]):
         on_error: What to do with a sample that fails: "raise" (default), `hr.Skip(...)`, `hr.Replace(...)`.
         tail: What to do with the incomplete last batch: "drop"; "partial" (default); "pad" (filled up by repeats that
             `loader.last.is_pad` flags); "carry" (its samples open the next epoch's first batch).
-        runner: "auto" (default: inline without workers, processes with), "inline", "threads", "processes".
-        memory_limit: With worker processes: bytes of the shared memory in which batches travel, held ones included;
-            beyond it batches are copied. None: room for twice as many batches as can be in flight.
+        runner: "auto" (default: inline without workers, processes with), "inline", "threads", "host" (threads in one
+            process of their own), "processes".
+        memory_limit: Bytes. With worker processes: of the shared memory that batches travel in, held ones included;
+            beyond it they are copied. With `num_workers="auto"`: of all batches in flight. None: twice what can be in
+            flight, or a quarter of what is free.
         rank: This process's number among `world_size`; None: 0 of 1.
         world_size: Number of processes that share the batches.
 
@@ -96,7 +105,7 @@ class DataLoader(Generic[BatchT]):
         shuffle: bool | None = None,
         sampler: Any = None,
         batch_sampler: Any = None,
-        num_workers: int = 0,
+        num_workers: int | str = 0,
         collate_fn: Callable[[Any], BatchT] | None = None,
         pin_memory: bool = False,
         drop_last: bool = False,
@@ -132,6 +141,7 @@ class DataLoader(Generic[BatchT]):
             on_error=on_error,
             tail=tail,
             runner=runner,
+            memory_limit=memory_limit,
             rank=rank,
             world_size=world_size,
             seed=seed,
@@ -159,13 +169,14 @@ class DataLoader(Generic[BatchT]):
 
         if is_ours(self.collate_fn):
             import torch  # noqa: F401 - the batches are made of it: better once here than in each worker that is forked
-        self._runner = make_runner(arguments, multiprocessing_context, memory_limit)
+        self._runner = make_runner(arguments, multiprocessing_context)
         self._loading: IndexedLoading | StreamLoading = self._make_loading(arguments, worker_init_fn)
         self._next_epoch = 0
         self._start: Cursor | None = None
         self._cursor: Cursor | BatchInfo | None = None  # BatchInfo: the batch handed over last, which makes its own
         self._last: BatchInfo | None = None
         self._account: Account | None = None
+        self._relay: Relay[Any, Any] | None = None
 
     @staticmethod
     def _default_collate(arguments: Arguments, contract: Contract | None) -> Callable[[Any], Any]:
@@ -177,6 +188,12 @@ class DataLoader(Generic[BatchT]):
         self, arguments: Arguments, worker_init_fn: Callable[[int], None] | None
     ) -> IndexedLoading | StreamLoading:
         if is_stream(self.dataset):
+            if arguments.num_workers == "auto":
+                raise ConfigurationError(
+                    "num_workers='auto' cannot be chosen for an iterable data set",
+                    why="its samples and their order depend on the number of workers, which therefore must be said",
+                    do="num_workers=2    or 0 to load in the caller",
+                )
             return StreamLoading(
                 self.dataset, arguments, collate=self.collate_fn, seed=self.seed, worker_init_fn=worker_init_fn
             )
@@ -198,7 +215,9 @@ class DataLoader(Generic[BatchT]):
 
     def __iter__(self) -> Iterator[BatchT]:
         """Begins the next epoch, or goes on from a loaded state."""
-        run = self._loading.begin(self._start or self._loading.cursor(self.seed, self._next_epoch, 0), self._runner)
+        start = self._start or self._loading.cursor(self.seed, self._next_epoch, 0)
+        run = self._loading.begin(start, self._runner, self._relay)
+        self._relay = run.relay
         # Where this pass will end is known beforehand, so a `break` in it does not change what the next one delivers.
         self._next_epoch, self._start = run.epoch + 1, run.end
         # From here on the place is the start of this pass, also after a `break` in the one before.
@@ -238,8 +257,9 @@ class DataLoader(Generic[BatchT]):
 
     def stats(self) -> LoaderStats:
         """Returns times and counts of the current pass."""
+        decisions = self._runner.decisions if isinstance(self._runner, AutoRunner) else ()
         if self._account is not None:
-            return self._account.stats()
+            return dataclasses.replace(self._account.stats(), num_workers=self._runner.num_workers, decisions=decisions)
         return LoaderStats(
             epoch=-1,
             num_batches=0,
@@ -249,6 +269,7 @@ class DataLoader(Generic[BatchT]):
             stages=(),
             runner=self._runner.name,
             num_workers=self._runner.num_workers,
+            decisions=decisions,
         )
 
     # State.
@@ -305,6 +326,48 @@ class DataLoader(Generic[BatchT]):
     def to_jax(self) -> LoaderView:
         """Returns this loader with its batches as JAX arrays, shared where JAX allows it."""
         return LoaderView(self, each(to_jax))
+
+    def to_tf(self, *, signature: Any = None) -> Any:
+        """Returns a `tf.data.Dataset` of the batches; each iteration over it is the next epoch of this loader.
+
+        Args:
+            signature: A structure of `tf.TensorSpec`, as `tf.data.Dataset.from_generator` takes it. Default: made of
+                three samples (first, middle, last), each as a batch of its own; the batch axis is None, and so are
+                sizes that differ among the three or may differ by the contract.
+
+        Raises:
+            MissingExtra: TensorFlow is not installed.
+            ConfigurationError: the batches hold what is no tensor to TensorFlow; or a stream without `signature`.
+
+        TensorFlow reads the memory of a batch without copying it where that memory begins at a multiple of 64 bytes,
+        and copies it otherwise. `state_dict()` stands after the batch that TensorFlow took last: `prefetch` and other
+        buffers of `tf.data` count as handed over. Lists and tuples come as tuples, text as `tf.string`.
+        """
+        if signature is None:
+            is_batched = self.batch_size is not None or self._batch_sampler is not None
+            signature = signature_of(self._trial_batches(is_batched), is_batched=is_batched, contract=self.contract)
+        return to_tf(self.__iter__, signature)
+
+    def _trial_batches(self, is_batched: bool) -> list[Any]:
+        """Up to three samples as batches of one, made here without moving the loader; the failure of all is raised."""
+        if isinstance(self._loading, StreamLoading):
+            raise ConfigurationError(
+                "a stream does not say what its batches are before they are read", do="to_tf(signature=...)"
+            )
+        plan = self._loading.plan
+        batches: list[Any] = []
+        failure: Exception | None = None
+        for row in sorted({0, len(plan) // 2, len(plan) - 1}):
+            try:
+                sample = self._loading.replay(plan.sample_id(row), self.seed, self._next_epoch)
+            except Exception as error:
+                failure = error
+                continue
+            if sample is not None:
+                batches.append(self.collate_fn([sample] if is_batched else sample))
+        if not batches:
+            raise failure or ConfigurationError("no sample to make a signature of", do="to_tf(signature=...)")
+        return batches
 
     # Torch's attributes.
 

@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 import dataclasses
-import time
-from collections.abc import Generator, Iterator
-from typing import Any, TypeVar
+from collections.abc import Generator
+from typing import Any
 
 from headrace.engine.accounting import Account
 from headrace.engine.batch import BatchInfo
 from headrace.engine.order.cursor import Cursor
+from headrace.engine.relay import Relay
+from headrace.engine.work import Delivery, WorkOrder
 
-__all__ = ["Run", "timed"]
-
-ResultT = TypeVar("ResultT")
+__all__ = ["Run"]
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -30,19 +29,5 @@ class Run:
     """Its books, filled while it is iterated."""
     batches: Generator[tuple[Any, BatchInfo], None, None]
     """Its batches with their identity."""
-
-
-def timed(results: Iterator[ResultT]) -> Generator[tuple[ResultT, float], None, None]:
-    """Yields each result with the seconds that asking for it took; closes `results` when closed."""
-    try:
-        while True:
-            asked = time.perf_counter()
-            try:
-                result = next(results)
-            except StopIteration:
-                return
-            yield result, time.perf_counter() - asked
-    finally:
-        close = getattr(results, "close", None)
-        if close is not None:
-            close()
+    relay: Relay[WorkOrder, Delivery] | None = None
+    """The run of the workers that it is a leg of, which the next pass may go on with; None: none."""

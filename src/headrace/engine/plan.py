@@ -1,7 +1,7 @@
 """Plan: what to load, as a value. A source and the named stages that turn each record into a sample.
 
 A plan can be printed, compared, hashed, pickled and indexed, and it holds no workers, order or state: the loader adds
-those. `folder` and `arrays` are the front doors.
+those. `folder`, `arrays`, `table` and `tokens` are the front doors.
 """
 
 from __future__ import annotations
@@ -15,14 +15,14 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from headrace.engine.source import ArraySource, FolderSource, TokenSource, adopt, find_row
+from headrace.engine.source import ArraySource, FolderSource, TableSource, TokenSource, adopt, find_row
 from headrace.engine.transform.stage import Stage
 from headrace.errors import ConfigurationError, SampleId, Where, annotate
 from headrace.keys import derive_key
 from headrace.observe import monotonic
 from headrace.protocols import Source
 
-__all__ = ["Plan", "arrays", "folder", "tokens"]
+__all__ = ["Plan", "arrays", "folder", "table", "tokens"]
 
 RESERVED_NAMES = ("read", "collate")
 """Stage times and error messages use these words for the steps before and after the plan's own stages."""
@@ -327,6 +327,34 @@ def arrays(*arrays: Any, ids: Sequence[SampleId] | None = None, **fields: Any) -
     ('c', (8, 8), 1, 1)
     """
     return Plan(ArraySource(*arrays, ids=ids, **fields))
+
+
+def table(table: Any, *, columns: Sequence[str] | None = None) -> Plan:
+    """Returns a plan over the rows of an Arrow table; a sample is a dict of its columns, its id the row number.
+
+    Args:
+        table: A `pyarrow.Table` or `RecordBatch`, or the path of a file, or paths of several: Parquet (`.parquet`,
+            `.pq`), of which the chosen columns are read into memory, or Arrow (`.arrow`, `.feather`), which is mapped.
+        columns: Names of the columns to take, in that order. Default: all.
+
+    Raises:
+        MissingExtra: pyarrow is not installed.
+        SourceError: there is no such file, or it is no table.
+        ConfigurationError: there is no such column, or two of one name.
+
+    Numbers are numpy scalars of the column's type, lists of numbers numpy arrays, dictionary-encoded values the values,
+    structs dicts; nulls are None. A batch of columns of numbers, text, and lists of one length is gathered at once,
+    whatever the number of chunks; columns with nulls and other types are read value by value.
+
+    >>> import pyarrow as pa
+    >>> plan = table(pa.table({"x": pa.array([[1, 2], [3, 4]], pa.list_(pa.int16(), 2)), "name": ["a", "b"]}))
+    >>> plan
+    Plan of 2 samples
+      read  TableSource(2 rows: x fixed_size_list<item: int16>[2], name string)
+    >>> plan[1]
+    {'x': array([3, 4], dtype=int16), 'name': 'b'}
+    """
+    return Plan(TableSource(table, columns=columns))
 
 
 def tokens(

@@ -11,7 +11,6 @@ import contextlib
 import dataclasses
 import threading
 import time
-from collections import defaultdict
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
@@ -57,13 +56,13 @@ class StageClock:
     """Adds up wall time by stage for one order. Stages hold no timing code of their own."""
 
     def __init__(self) -> None:
-        self._wall_s: dict[str, float] = defaultdict(float)
-        self._num_samples: dict[str, int] = defaultdict(int)
+        self._wall_s: dict[str, float] = {}
+        self._num_samples: dict[str, int] = {}
 
     def add(self, stage: str, wall_s: float, num_samples: int) -> None:
         """Adds the time that some samples took in a stage."""
-        self._wall_s[stage] += wall_s
-        self._num_samples[stage] += num_samples
+        self._wall_s[stage] = self._wall_s.get(stage, 0.0) + wall_s
+        self._num_samples[stage] = self._num_samples.get(stage, 0) + num_samples
 
     @contextlib.contextmanager
     def stage(self, name: str, num_samples: int) -> Iterator[None]:
@@ -76,7 +75,7 @@ class StageClock:
 
     def times(self) -> tuple[StageTime, ...]:
         """Returns the times, in the order in which stages were met."""
-        return tuple(StageTime(stage, wall_s, self._num_samples[stage]) for stage, wall_s in self._wall_s.items())
+        return tuple(map(StageTime, self._wall_s, self._wall_s.values(), self._num_samples.values()))
 
 
 def batch_key(purpose: str, order: WorkOrder) -> int:
@@ -93,6 +92,8 @@ class Preparation:
     rank: int
     may_draw: bool
     """True if global generators are to be reseeded: somebody's code may draw from them, and no thread shares them."""
+    is_batched: bool = True
+    """False if samples are delivered one by one, which torch reads by `__getitem__` also where there is `__getitems__`."""
 
     def __post_init__(self) -> None:
         self.draws = False
@@ -101,7 +102,11 @@ class Preparation:
         self._reads_batches = not source.runs_user_code or getattr(source, "has_batched_read", False)
         self.only_reads = not self.plan.stages and self.contract is None
         """True if a sample is the record as it was read: nothing to apply, nothing to check."""
-        self.read_one: Callable[[int], Any] = getattr(source, "read_one", None) or self._read_one_of_many
+        # As in torch, `__getitems__` is asked for batches, also of one: what it returns may differ from `__getitem__`.
+        reads_lists = self.is_batched and getattr(source, "has_batched_read", False)
+        self.read_one: Callable[[int], Any] = (
+            None if reads_lists else getattr(source, "read_one", None)
+        ) or self._read_one_of_many
         """Returns the record of one row."""
 
     def records(self, order: WorkOrder, mark: Mark, clock: StageClock) -> Sequence[Any] | None:

@@ -24,10 +24,11 @@ from headrace.engine.arguments import Arguments
 from headrace.engine.batch import BatchInfo
 from headrace.engine.order.batches import Tail
 from headrace.engine.order.cursor import Cursor
-from headrace.engine.passes import Run, timed
+from headrace.engine.passes import Run
+from headrace.engine.relay import Relay, timed
 from headrace.engine.transform import global_generators as generators
 from headrace.engine.work import Delivery
-from headrace.engine.workers import WorkerSetup
+from headrace.engine.worker_setup import WorkerSetup
 from headrace.errors import (
     ConfigurationError,
     DuplicateDataWarning,
@@ -186,7 +187,7 @@ class StreamLoading:
         self._dataset = dataset
         self._arguments = arguments
         self._collate = collate
-        self._num_shares = max(1, arguments.num_workers)
+        self._num_shares = max(1, arguments.fixed_num_workers)
         self._setup = WorkerSetup(
             dataset=dataset,
             seed=seed,
@@ -207,7 +208,7 @@ class StreamLoading:
     def _drops_last(self) -> bool:
         return self._arguments.resolved_tail is Tail.DROP
 
-    def begin(self, start: Cursor, runner: Runner) -> Run:
+    def begin(self, start: Cursor, runner: Runner, relay: Relay[Any, Any] | None = None) -> Run:  # noqa: ARG002 - each pass has a task of its own
         """Returns the pass that goes on from that place, playing again what comes before it."""
         self._check_split(start.seed)
         task = StreamTask(
@@ -281,7 +282,7 @@ class StreamLoading:
             consumed=consumed,
             fingerprint={"data": type(self._dataset).__qualname__, "order": "stream-1"},
             layout={
-                "num_workers": self._arguments.num_workers,
+                "num_workers": self._arguments.fixed_num_workers,
                 "world_size": self._arguments.effective_world_size,
                 "batch_size": self._arguments.batch_size or 1,
             },
@@ -345,6 +346,7 @@ def _refuse_arguments(arguments: Arguments) -> None:
         "on_error": arguments.policy is not None,
         f"tail={arguments.tail!r}": arguments.resolved_tail in {Tail.PAD, Tail.CARRY},
         "runner='threads'": arguments.resolved_runner == "threads",
+        "runner='host'": arguments.resolved_runner == "host",
     }
     clash = [name for name, is_given in given.items() if is_given]
     if clash:

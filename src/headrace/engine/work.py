@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from headrace.engine.folding import fold
 from headrace.errors import SampleId
 from headrace.observe import StageTime
 
@@ -70,3 +71,21 @@ class Delivery:
     stage_times: tuple[StageTime, ...] = ()
     exhausted: bool = False
     """Only for iterable data sets: this worker's stream has ended."""
+
+    def __reduce_ex__(self, protocol: Any) -> tuple[Any, ...]:
+        batch = fold(self.batch) if protocol >= 5 else self.batch
+        parts = (self.sample_ids, self.kept, self.is_replaced, self.refusals, self.stage_times, self.exhausted)
+        return _delivery, (batch, *parts)
+
+
+def _delivery(batch: Any, *parts: Any) -> Delivery:
+    sample_ids, kept, is_replaced, refusals, stage_times, exhausted = parts
+    return Delivery(
+        batch=batch,
+        sample_ids=sample_ids,
+        kept=kept,
+        is_replaced=is_replaced,
+        refusals=refusals,
+        stage_times=stage_times,
+        exhausted=exhausted,
+    )

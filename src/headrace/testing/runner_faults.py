@@ -130,18 +130,20 @@ class RunnerFaults:
         [
             (tasks.kill_self, "was ended by SIGKILL", 2),
             (tasks.crash, "was ended by SIGSEGV", 3),
-            (tasks.leave, "ended with exit status 7", None),
+            (tasks.leave, "ended with exit status 7", 1),
         ],
     )
     def test_a_dead_worker_is_named_with_its_sample(
-        self, act: Any, how: str, item: int | None, num_workers: int
+        self, act: Any, how: str, item: int, num_workers: int, tmp_path: Path
     ) -> None:
         """Signal or exit status, and the sample that was in hand."""
         if not self.starts_processes:
             pytest.skip("the consumer would die with it")
-        orders = [Act(do=tasks.square, value=v) for v in range(3)] + [Act(do=act, value=3)]
+        latch = Latch(tmp_path / "latch")  # workers that share a process die together, with what they have in hand
+        orders = [Act(do=tasks.square, value=v) for v in range(3)] + [Act(do=act, value=3, latch=latch)]
         results = self.make_runner(num_workers).run(ActTask(), orders)
         assert [next(results) for _ in range(3)] == [0, 1, 4]
+        latch.open()
         with pytest.raises(WorkerDied, match=rf"^worker \d {how}") as caught:
             next(results)
         assert caught.value.where is not None

@@ -40,9 +40,9 @@ def render(report: Report, *, width: int = 80, color: bool = False) -> str:
     lines = [*page.verdict(report), *page.header(report.target)]
     for finding in report.findings:
         lines += ["", *page.finding(finding)]
-    lines += ["", *page.checks(report, is_short=report.verdict == "clean")]
-    lines += page.runs(report)
-    lines += page.ending(report)
+    rest = [*page.runs(report), *page.ending(report)]
+    room = CLEAN_LINES - len(lines) - len(rest) if report.verdict == "clean" else None
+    lines += ["", *page.checks(report, room=room), *rest]
     if not report.findings and len(lines) > CLEAN_LINES:
         lines = [line for line in lines if line]
     return "\n".join(lines) + "\n"
@@ -117,8 +117,13 @@ class _Page:
         first = f"  {self.paint(name, 'label')}".ljust(LABEL_COLUMNS + (len(self.paint(name, "label")) - len(name)))
         return self.wrap(text, first=first, columns=LABEL_COLUMNS)
 
-    def checks(self, report: Report, *, is_short: bool) -> list[str]:
-        """How many rules found nothing, and which could not judge, with the reason."""
+    def checks(self, report: Report, *, room: int | None) -> list[str]:
+        """How many rules found nothing, and which could not judge, with the reason if there is room for it.
+
+        Args:
+            report: What to show.
+            room: Lines to take if possible, and in few words. None: a line for each reason.
+        """
         skipped = [row for row in report.skipped if not row.crashed]
         passed = f"{count(len(report.cleared), 'check')} passed"
         crashed = [
@@ -130,10 +135,17 @@ class _Page:
         if not skipped:
             return [f"{passed}.", *crashed]
         summary = f"{passed}, {len(skipped)} skipped"
-        if is_short:
-            told = self.wrap(f"{summary}: {'; '.join(_by_reason(skipped))}.")
+        if room is not None:
             codes = ", ".join(row.code for row in skipped)
-            return [*(told if len(told) <= 2 else self.wrap(f"{summary}: {codes} (reasons: --format json).")), *crashed]
+            for text in (
+                f"{summary}: {'; '.join(_by_reason(skipped))}.",
+                f"{summary}: {codes} (reasons: --format json).",
+                f"{summary} (--format json).",
+            ):
+                told = self.wrap(text)
+                if len(told) <= min(room, 2):
+                    break
+            return [*told, *crashed]
         return [
             f"{summary}:",
             *(line for text in _by_reason(skipped) for line in self.wrap(text, first="  ")),

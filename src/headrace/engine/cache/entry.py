@@ -15,15 +15,17 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 import xxhash
+from numpy.lib.stride_tricks import as_strided
 
 from headrace.engine.cache.packing import ALIGNMENT, Packed, unpack
 
-__all__ = ["MISS", "View", "decode", "encode", "look"]
+__all__ = ["MISS", "View", "alike", "decode", "encode", "look", "runs"]
 
 MISS = object()
 """Stands for a sample that is not kept, or not as it is now."""
 
 _HEAD = struct.Struct("<4sIQ16sQ")
+_STAMP, _CHECKSUM = slice(16, 32), slice(32, 40)  # where they lie in a head
 _MAGIC = b"HRC\x01"  # the last byte is the version of the format
 Bytes = npt.NDArray[np.uint8]
 
@@ -73,6 +75,33 @@ def look(data: Bytes, stamp: bytes) -> View | None:
         return None
     layout = data[ALIGNMENT : ALIGNMENT + layout_bytes].tobytes()
     return View(stamp, layout, data[begin : begin + block_bytes], checksum)
+
+
+def alike(data: Bytes, places: npt.NDArray[np.int64], stamps: Bytes) -> tuple[bytes, npt.NDArray[np.int64]] | None:
+    """Returns the text of form that some sound entries have in common, and the place of each block; None: not one form.
+
+    Args:
+        data: Where the entries lie.
+        places: (B,) where each begins.
+        stamps: (B, 16) what their stamps must be; None, too, if one has another.
+    """
+    heads = runs(data, ALIGNMENT)[places]
+    first = heads[0].copy()
+    first[_STAMP] = first[_CHECKSUM] = 0
+    is_stamped = (heads[:, _STAMP] == stamps).all()
+    heads[:, _STAMP] = heads[:, _CHECKSUM] = 0
+    if not is_stamped or (heads != first).any():
+        return None
+    _, layout_bytes, _, _, _ = _HEAD.unpack_from(first.data, 0)
+    layouts = runs(data, layout_bytes)[places + ALIGNMENT]
+    if (layouts != layouts[0]).any():
+        return None
+    return layouts[0].tobytes(), places + _block_begin(layout_bytes)
+
+
+def runs(data: Bytes, num_bytes: int) -> Bytes:
+    """Returns every run of so many bytes, as a view: number s begins at byte s."""
+    return as_strided(data, (data.nbytes - num_bytes + 1, num_bytes), (1, 1), writeable=False)
 
 
 def _block_begin(layout_bytes: int) -> int:

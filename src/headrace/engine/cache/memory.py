@@ -20,13 +20,16 @@ import tempfile
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
-from headrace.engine.cache.entry import MISS, View, look
+from headrace.engine.cache.entry import MISS, View, alike, look
 from headrace.engine.cache.lock import closing_without_locks, locked
 from headrace.engine.cache.packing import unpack
 from headrace.errors import SampleId
 
 __all__ = ["MemoryStore"]
+
+Rows = npt.NDArray[np.int64]
 
 _USED, _NUM_ENTRIES = 0, 1  # words
 
@@ -47,9 +50,9 @@ class MemoryStore:
             os.ftruncate(fd, self._end)
         self._fd = fd
         self._map = mmap.mmap(fd, self._end)
-        self._bytes = np.frombuffer(self._map, np.uint8)
-        self._words = self._bytes[:64].view(np.int64)
-        self._index = self._bytes[64 : 64 + 8 * num_rows].view(np.int64)
+        self.bytes = np.frombuffer(self._map, np.uint8)
+        self._words = self.bytes[:64].view(np.int64)
+        self._index = self.bytes[64 : 64 + 8 * num_rows].view(np.int64)
         self._sound = np.zeros(num_rows, np.int64)
 
     def __reduce__(self) -> tuple[Any, ...]:
@@ -73,13 +76,26 @@ class MemoryStore:
         is never written again. For a picture of 150 KB the check takes half as long as the copy.
         """
         place = int(self._index[row])
-        view = look(self._bytes[place:], stamp) if place else None
+        view = look(self.bytes[place:], stamp) if place else None
         if view is None or self._sound[row] == place:
             return view
         if not view.is_sound():
             return None
         self._sound[row] = place
         return view
+
+    def alike(self, rows: Rows, stamps: npt.NDArray[np.uint8]) -> tuple[bytes, npt.NDArray[np.int64]] | None:
+        """Returns what `entry.alike` says of the entries of some rows; None if one is not kept.
+
+        Args:
+            rows: (B,) each in [0, N).
+            stamps: (B, 16) what the content of each is now.
+        """
+        places = self._index[rows]
+        for row, stamp in zip(*(part[self._sound[rows] != places] for part in (rows, stamps)), strict=True):
+            if self.look(int(row), stamp.tobytes()) is None:
+                return None
+        return alike(self.bytes, places, stamps) if places.all() else None
 
     def put(self, row: int, sample_id: SampleId, entry: Any) -> bool:  # noqa: ARG002 - a store's signature
         """Keeps an entry; False if it does not fit any more."""
@@ -88,7 +104,7 @@ class MemoryStore:
             if place + entry.nbytes > self._end:
                 return False
             self._words[_USED] += entry.nbytes
-        self._bytes[place : place + entry.nbytes] = entry
+        self.bytes[place : place + entry.nbytes] = entry
         with locked(self._fd):  # taking a lock orders memory: whoever sees the place sees the entry
             self._words[_NUM_ENTRIES] += self._index[row] == 0
             self._index[row] = place

@@ -12,15 +12,15 @@ import threading
 import warnings
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any, Literal, Protocol
 
 import numpy as np
 import numpy.typing as npt
 
-from headrace.engine.cache.content import file_stamp, record_stamp
+from headrace.engine.cache.content import FileStamps, file_stamp, file_stamps, record_stamp
 from headrace.engine.cache.disk import DiskStore, default_folder
 from headrace.engine.cache.entry import MISS, encode
-from headrace.engine.cache.gather import join
+from headrace.engine.cache.gather import join, join_alike
 from headrace.engine.cache.memory import MemoryStore
 from headrace.engine.cache.packing import Unpackable, pack
 from headrace.engine.cache.stage_hash import Unhashable, stages_digest
@@ -63,6 +63,7 @@ class CachedSource:
     def __init__(self, inner: Source, stages: tuple[Stage, ...], store: Store, digest: str) -> None:
         self.inner, self.kept_stages, self.store, self.digest = inner, stages, store, digest
         self._is_trusted = False
+        self._file_stamps: FileStamps | Literal[False] | None = None  # made when first used, and never pickled
         self._warned: set[str] = set()
 
     @classmethod
@@ -103,6 +104,9 @@ class CachedSource:
             store = DiskStore(default_folder() if where == "disk" else Path(where), digest, max_bytes)
         return cls(source, kept, store, digest), stages[num_kept:]
 
+    def __getstate__(self) -> dict[str, Any]:
+        return {**self.__dict__, "_file_stamps": None}
+
     # A source.
 
     def __len__(self) -> int:
@@ -128,6 +132,9 @@ class CachedSource:
         indices = rows.tolist()
         if not indices or min(indices) < 0 or max(indices) >= len(self):
             raise NotGathered
+        batch = self._joined_alike(self.store, rows)
+        if batch is not None:
+            return batch
         views = []
         for index in indices:
             view = self.store.look(index, self._stamp(index)[0])
@@ -135,6 +142,18 @@ class CachedSource:
                 raise NotGathered
             views.append(view)
         return join(views)
+
+    def _joined_alike(self, store: MemoryStore, rows: npt.NDArray[np.int64]) -> Any:
+        """Returns the batch of files whose samples have one form: nothing is looked up one by one. Else None."""
+        if self._file_stamps is None:
+            self._file_stamps = file_stamps(self.inner) or False
+        if self._file_stamps is False:
+            return None
+        try:
+            found = store.alike(rows, self._file_stamps.of(rows))
+        except (OSError, OverflowError):
+            return None
+        return None if found is None else join_alike(found[0], store.bytes, found[1])
 
     def sample_id(self, index: int) -> SampleId:
         """Returns the inner source's identity."""

@@ -246,6 +246,8 @@ def _version(module_name: str) -> str | None:
         spec = importlib.util.find_spec(top)
         file = None if spec is None else spec.origin
     homes = [Path(sysconfig.get_path(name)) for name in ("purelib", "platlib")]
+    # An environment may see the libraries of another one: --system-site-packages, a .pth file, a user's own.
+    homes += [Path(entry) for entry in sys.path if Path(entry).name in {"site-packages", "dist-packages"}]
     if file is None or not any(Path(file).is_relative_to(home) for home in homes):
         return None
     for distribution in _distributions().get(top, ()):

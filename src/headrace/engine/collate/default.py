@@ -1,18 +1,30 @@
 """torch's own rules for joining samples; when they fail, an error that names the sample and the field.
 
-The joining itself is torch's: whatever it accepts gives exactly what it gives.
+The joining itself is torch's, or `wide`'s for samples of many fields: whatever torch accepts gives exactly what it gives.
 """
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
 
 from headrace.contract.view import flatten
+from headrace.engine.batch_memory import MIN_BYTES, batch_memory, is_sent_away
 from headrace.engine.collate.difference import first_difference, to_error
+from headrace.engine.collate.wide import is_wide, join_wide
+from headrace.engine.torch_rules import has_torch_rules
 from headrace.errors import CollateError, HeadraceError, SampleId, Where
 
+if TYPE_CHECKING:
+    import torch
+
 __all__ = ["default_collate", "default_convert", "explain_failure", "is_ours"]
+
+LEAST_BYTES = 1 << 14
+"""Batches of a field below this are joined by torch as they are, also where memory could be lent for them."""
 
 
 def default_collate(samples: list[Any]) -> Any:
@@ -30,6 +42,9 @@ def default_collate(samples: list[Any]) -> Any:
     {'x': tensor([1., 2.], dtype=torch.float64), 'name': ['a', 'b']}
     """
     try:
+        if is_wide(samples[0]) and has_torch_rules():
+            with contextlib.suppress(Exception):  # torch's rules fail as well, and say why
+                return join_wide(samples, _join)
         return _join(samples)
     except Exception as error:
         explained = explain_failure(samples, None, error)
@@ -38,30 +53,44 @@ def default_collate(samples: list[Any]) -> Any:
         raise explained from error
 
 
-def _join(samples: list[Any]) -> Any:
-    """Joins by torch's rules, in a worker as in the main process.
+def _join(samples: Sequence[Any]) -> Any:
+    """Joins by torch's rules, the same in a worker as in the main process.
 
     In a worker, torch's own rule for tensors stacks into shared memory that it makes anew for every field, for its own
     way of sending. Here that would be wasted work; and the memory has the dtype of the first sample, so that samples of
     mixed dtypes would give other bytes than in the main process.
     """
     import torch
-    from torch.utils.data import default_collate as join
-    from torch.utils.data import get_worker_info
-
-    if get_worker_info() is None:
-        return join(samples)
     from torch.utils.data._utils import collate as rules
 
-    if rules.default_collate_fn_map.get(torch.Tensor) is not rules.collate_tensor_fn:  # the user's own rule
-        return join(samples)
+    join: Callable[..., Any] = rules.collate  # untyped in torch
+    known = rules.default_collate_fn_map
+    is_plain = known.get(torch.Tensor) is rules.collate_tensor_fn  # and not the user's own rule
+    return join(samples, collate_fn_map={**known, torch.Tensor: _stack} if is_plain else known)
 
-    def stack(tensors: list[torch.Tensor], *, collate_fn_map: Any = None) -> Any:
-        if tensors[0].is_nested or tensors[0].layout is not torch.strided:
-            return rules.collate_tensor_fn(tensors, collate_fn_map=collate_fn_map)  # refuses them, in its own words
+
+def _stack(tensors: list[torch.Tensor] | tuple[torch.Tensor, ...], *, collate_fn_map: Any = None) -> Any:
+    """Torch's rule for tensors, but for where large results are made."""
+    import torch
+    from torch.utils.data._utils import collate as rules
+
+    first = tensors[0]
+    if first.is_nested or first.layout is not torch.strided:
+        return rules.collate_tensor_fn(tensors, collate_fn_map=collate_fn_map)  # refuses them, in its own words
+    num_bytes = first.nbytes * len(tensors)
+    if num_bytes < (LEAST_BYTES if is_sent_away() else MIN_BYTES) or not all(
+        type(tensor) is torch.Tensor
+        and tensor.dtype is first.dtype
+        and tensor.shape == first.shape
+        and tensor.is_contiguous()
+        and not tensor.requires_grad
+        and tensor.device.type == "cpu"
+        for tensor in tensors
+    ):
         return torch.stack(tensors, 0)
-
-    return rules.collate(samples, collate_fn_map={**rules.default_collate_fn_map, torch.Tensor: stack})
+    memory = torch.from_numpy(batch_memory((num_bytes,), np.uint8))
+    out = memory.view(first.dtype).view(len(tensors), *first.shape)
+    return torch.stack(tensors, 0, out=out)
 
 
 def default_convert(sample: Any) -> Any:

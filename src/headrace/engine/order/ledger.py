@@ -2,51 +2,34 @@
 
 Each rank keeps its own ledger; merged over all ranks they account for every position of the pass. Two hashes say what
 counts cannot: `order_hash` stands for which sample came at which position, `id_hash` for which samples came at all. Both
-are sums over samples, so they do not depend on how ranks and batches divided the work. Their algorithm is frozen.
+are sums over the samples that were handed over (`row_hash`), so they do not depend on how ranks and batches divided the
+work. Their algorithm is frozen.
 """
 
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable, Iterable
-from typing import Any, Final
+from collections.abc import Iterable
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from headrace.engine.order.mixing import GOLDEN, mix64
 from headrace.engine.order.passes import Pass
+from headrace.engine.order.row_hash import RowHashes
 from headrace.errors import ConfigurationError, LedgerError, Where
 
 __all__ = ["Ledger"]
 
 Integers = npt.NDArray[np.int64]
 Flags = npt.NDArray[np.bool_]
-Lanes = npt.NDArray[np.uint64]
-IndicesOf = Callable[[int, Integers], Integers]
-
-PENDING_ROWS: Final = 8192
-"""Rows gathered before they are hashed. Hashing a call's rows costs at least 0.05 ms, which would be 0.8 microseconds a
-sample in batches of 64; in thousands it is 0.03."""
-
-MAX_SPANS: Final = 4096
-"""Stretches of positions noted before they are hashed. Alone, a rank needs one; among several one for each batch."""
-
-ORDER, IDS = np.uint64(0x6F72646572), np.uint64(0x696473)
-"""Where the two hashes start, so that they are unrelated: `order` and `ids` in ASCII."""
-
-
-def _no_lanes() -> Lanes:
-    return np.zeros(2, dtype=np.uint64)
 
 
 @dataclasses.dataclass(eq=False)
 class Ledger:
     """The account of one pass on one rank, or of all its ranks once merged. Not for several threads at once.
 
-    Cost of `record` (2.3 GHz Xeon, numpy 2.4): about 0.12 microseconds a sample in batches of 64, a quarter of it for the
-    hashes; 0.05 in batches of 512. `record_whole` costs 1 microsecond a call if the ledger can ask for row numbers later:
-    then the first reading of a hash costs about 0.05 microseconds for each sample since the last.
+    Cost: that of the hashes, see `RowHashes`, and half a microsecond for each `record_whole`, ten for each `record`.
     """
 
     pass_start: int
@@ -75,26 +58,12 @@ class Ledger:
     """Samples handed over in place of refused ones."""
     padded: int = dataclasses.field(default=0, init=False)
     """Flagged repeats handed over."""
-    _order_lanes: Lanes = dataclasses.field(default_factory=_no_lanes, init=False, repr=False)
-    _id_lanes: Lanes = dataclasses.field(default_factory=_no_lanes, init=False, repr=False)
-    _pending: list[tuple[Integers, Integers, Integers]] = dataclasses.field(
-        default_factory=list, init=False, repr=False
-    )
-    _num_pending: int = dataclasses.field(default=0, init=False, repr=False)
-    _spans: list[list[int]] = dataclasses.field(default_factory=list, init=False, repr=False)
-    """[epoch, low, high]: positions delivered from low to high whose rows `_indices_of` will say when they are hashed."""
-    _indices_of: IndicesOf | None = dataclasses.field(default=None, init=False, repr=False)
+    _hashes: RowHashes = dataclasses.field(default_factory=RowHashes, init=False, repr=False)
 
     @classmethod
-    def of(cls, one_pass: Pass, indices_of: IndicesOf | None = None) -> Ledger:
-        """Returns the empty ledger of a pass on its rank.
-
-        Args:
-            one_pass: The pass.
-            indices_of: Called with (epoch, positions); returns the row numbers there, the same whenever it is asked.
-                Then `record_whole` costs nothing per sample, and the hashes are computed when somebody reads them.
-        """
-        ledger = cls(
+    def of(cls, one_pass: Pass) -> Ledger:
+        """Returns the empty ledger of a pass on its rank."""
+        return cls(
             one_pass.start,
             one_pass.stop,
             one_pass.rank,
@@ -103,28 +72,19 @@ class Ledger:
             dropped=one_pass.num_dropped,
             passed_over=one_pass.num_passed_over,
         )
-        ledger._indices_of = indices_of
-        return ledger
 
-    def record_whole(self, epoch: int, first: int, indices: Integers) -> None:
-        """Adds a part of B rows at positions first, first + 1, ... of one epoch, all of them handed over as they are."""
+    def record_whole(self, epoch: int, positions: Integers, indices: Integers) -> None:
+        """Adds a part of B rows of one epoch, all of them handed over as they are and none a flagged repeat.
+
+        Args:
+            epoch: Their epoch.
+            positions: (B,) position within the epoch.
+            indices: (B,) row number in the source.
+        """
         num_rows = len(indices)
         self.planned += num_rows
         self.delivered += num_rows
-        if self._indices_of is None:
-            positions = np.arange(first, first + num_rows, dtype=np.int64)
-            self._pending.append((np.full(num_rows, epoch, dtype=np.int64), positions, indices))
-            self._num_pending += num_rows
-            if self._num_pending >= PENDING_ROWS:
-                self._hash_pending()
-            return
-        last = self._spans[-1] if self._spans else None
-        if last is not None and last[0] == epoch and last[2] == first:
-            last[2] += num_rows
-        else:
-            self._spans.append([epoch, first, first + num_rows])
-            if len(self._spans) >= MAX_SPANS:
-                self._hash_pending()
+        self._hashes.add(epoch, positions, indices)
 
     def record(
         self,
@@ -161,22 +121,18 @@ class Ledger:
         num_delivered = int(np.count_nonzero(is_own))
         self.delivered += num_delivered
         if num_delivered:
-            self._pending.append((epochs[is_own], positions[is_own], indices[is_own]))
-            self._num_pending += num_delivered
-        if self._num_pending >= PENDING_ROWS:
-            self._hash_pending()
+            for epoch, is_there in _by_epoch(epochs, is_own):
+                self._hashes.add(epoch, positions[is_there], indices[is_there])
 
     @property
     def order_hash(self) -> str:
         """32 hexadecimal digits for the set of all delivered (epoch, position, row number): which sample came where."""
-        self._hash_pending()
-        return _hex(self._order_lanes)
+        return self._hashes.order
 
     @property
     def id_hash(self) -> str:
         """32 hexadecimal digits for the multiset of all delivered (epoch, row number), in whatever order."""
-        self._hash_pending()
-        return _hex(self._id_lanes)
+        return self._hashes.ids
 
     @classmethod
     def merge(cls, ledgers: Iterable[Ledger]) -> Ledger:
@@ -211,11 +167,9 @@ class Ledger:
             passed_over=first.passed_over,
         )
         for ledger in ledgers:
-            ledger._hash_pending()
             for name in ("planned", "delivered", "skipped", "replaced", "padded"):
                 setattr(whole, name, getattr(whole, name) + getattr(ledger, name))
-            whole._order_lanes += ledger._order_lanes
-            whole._id_lanes += ledger._id_lanes
+            whole._hashes.include(ledger._hashes)
         return whole
 
     def check(self, *, complete: bool | None = None) -> None:
@@ -291,44 +245,9 @@ class Ledger:
             f"{self.dropped:,} dropped"
         )
 
-    def __getstate__(self) -> dict[str, Any]:
-        self._hash_pending()
-        return {**self.__dict__, "_indices_of": None}
 
-    def _hash_pending(self) -> None:
-        spans, self._spans = self._spans, []
-        for epoch, low, high in spans:
-            assert self._indices_of is not None
-            for start in range(low, high, PENDING_ROWS):
-                positions = np.arange(start, min(start + PENDING_ROWS, high), dtype=np.int64)
-                epochs, indices = np.full_like(positions, epoch), self._indices_of(epoch, positions)
-                self._add(epochs, positions, indices)
-        if self._num_pending:
-            epochs, positions, indices = (np.concatenate(column) for column in zip(*self._pending, strict=True))
-            self._add(epochs, positions, indices)
-        self._pending.clear()
-        self._num_pending = 0
-
-    def _add(self, epochs: Integers, positions: Integers, indices: Integers) -> None:
-        self._order_lanes += _hash_sum(ORDER, epochs, positions, indices)
-        self._id_lanes += _hash_sum(IDS, epochs, indices)
-
-
-def _hash_sum(start: np.uint64, *columns: Integers) -> Lanes:
-    """Returns the sum of the rows' 128-bit hashes, as two lanes modulo 2**64.
-
-    Each column is added to the mixed hash of those before it, so that every row of values has a hash of its own. A sum
-    (and not an exclusive or) tells a sample delivered twice from none. It finds accidents; it is no proof against
-    an adversary.
-    """
-    hashes = np.full(len(columns[0]), start)
-    for column in columns:
-        hashes += column.astype(np.uint64) * GOLDEN
-        mix64(hashes)
-    low = hashes.sum()
-    hashes ^= GOLDEN
-    return np.array([low, mix64(hashes).sum()], dtype=np.uint64)
-
-
-def _hex(lanes: Lanes) -> str:
-    return f"{int(lanes[1]):016x}{int(lanes[0]):016x}"
+def _by_epoch(epochs: Integers, is_own: Flags) -> list[tuple[int, Flags]]:
+    """Returns each epoch and where its rows are; nearly always there is one."""
+    if (epochs == epochs[0]).all():
+        return [(int(epochs[0]), is_own)]
+    return [(epoch, is_own & (epochs == epoch)) for epoch in np.unique(epochs).tolist()]

@@ -9,7 +9,7 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-__all__ = ["GOLDEN", "mix64"]
+__all__ = ["GOLDEN", "mix64", "stir64"]
 
 GOLDEN = np.uint64(0x9E3779B97F4A7C15)
 """2**64 divided by the golden ratio, odd: multiples of it spread evenly over 64 bits."""
@@ -24,7 +24,17 @@ def mix64(values: npt.NDArray[np.uint64]) -> npt.NDArray[np.uint64]:
     shifted = values >> np.uint64(30)
     values ^= shifted
     values *= np.uint64(0xBF58476D1CE4E5B9)
-    np.right_shift(values, np.uint64(27), out=shifted)
+    return stir64(values, shifted)
+
+
+def stir64(values: npt.NDArray[np.uint64], spare: npt.NDArray[np.uint64] | None = None) -> npt.NDArray[np.uint64]:
+    """Applies the second half of `mix64` in place, and returns `values`: enough to make another number of a mixed one.
+
+    Args:
+        values: Changed.
+        spare: An array of the same shape to work in. Default: a fresh one.
+    """
+    shifted = np.right_shift(values, np.uint64(27), out=spare)
     values ^= shifted
     values *= np.uint64(0x94D049BB133111EB)
     np.right_shift(values, np.uint64(31), out=shifted)

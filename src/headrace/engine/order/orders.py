@@ -44,7 +44,6 @@ class ShuffledOrder:
     """
 
     kind = "keyed-1"
-    is_computed = True
 
     def __init__(self, num_samples: int) -> None:
         Permutation(num_samples, key=0)  # refuses a bad N now, not at the first batch
@@ -83,7 +82,6 @@ class SequentialOrder:
     """
 
     kind = "sequential-1"
-    is_computed = True
 
     def __init__(self, num_samples: int) -> None:
         if num_samples < 1:
@@ -119,9 +117,6 @@ class ListedOrder:
     Raises:
         ConfigurationError: num_positions is less than 1.
     """
-
-    is_computed = False
-    """Whether indices can be asked for again at any time, without a side effect and without keeping them."""
 
     def __init__(
         self,

@@ -17,6 +17,7 @@ import multiprocessing.reduction
 import os
 import signal
 import tempfile
+import threading
 import time
 from pathlib import Path
 from typing import Any
@@ -28,6 +29,8 @@ __all__ = ["Board"]
 # A real-time signal: user code, batch systems and other libraries use SIGUSR1 and SIGUSR2.
 _STACK_SIGNAL = getattr(signal, "SIGRTMAX", signal.SIGUSR2) - (3 if hasattr(signal, "SIGRTMAX") else 0)
 _WORKER_FILE = f'"{Path(__file__).with_name("worker.py")}"'
+_WORDS = 3  # per worker
+_CRASHED = "Current thread "  # how faulthandler begins the stack of the thread that received the signal
 _ANSWER_S = 1.0  # a live process answers within milliseconds; one that is stopped never does
 _SETTLE_S = 0.05  # faulthandler writes in small pieces: the text is complete when it has stopped growing
 
@@ -35,12 +38,13 @@ _SETTLE_S = 0.05  # faulthandler writes in small pieces: the text is complete wh
 class Board:
     """Shared words and a text, for one pool of W workers.
 
-    Words: 0 = first order that is still wanted; then for each worker the order in hand and the item marked in it.
+    Words: 0 = first order that is still wanted; then for each worker the order in hand, the item marked in it, and the
+    thread that it is.
     """
 
     def __init__(self, num_workers: int, fd: int | None = None) -> None:
         self._num_workers = num_workers
-        words_bytes = 8 * (1 + 2 * num_workers)
+        words_bytes = 8 * (1 + _WORDS * num_workers)
         size = -(-words_bytes // mmap.PAGESIZE) * mmap.PAGESIZE
         if fd is None:
             fd = _nameless_file()
@@ -68,10 +72,15 @@ class Board:
 
     def in_hand(self, worker: int) -> tuple[int, int]:
         """Returns the number of the order that a worker has in hand and the item it marked; NO_ORDER for none."""
-        return self._words[1 + 2 * worker], self._words[2 + 2 * worker]
+        return self._words[1 + _WORDS * worker], self._words[2 + _WORDS * worker]
 
-    def ask_stack(self, pid: int) -> str:
-        """Returns the stacks of a live worker's threads; empty if it does not answer. Takes 0.05 to 1 s."""
+    def ask_stack(self, pid: int, worker: int | None = None) -> str:
+        """Returns the stacks of a live process's threads; empty if it does not answer. Takes 0.05 to 1 s.
+
+        Args:
+            pid: The process.
+            worker: Only the thread that is this worker; None = all that run user code.
+        """
         with contextlib.suppress(ProcessLookupError):  # it has just ended; what it wrote before is still here
             os.kill(pid, _STACK_SIGNAL)
         deadline = time.monotonic() + _ANSWER_S
@@ -80,21 +89,44 @@ class Board:
             seen = size
             time.sleep(_SETTLE_S)
             size = os.fstat(self._fd).st_size
-        return self.read_text()
+        text = self._news()
+        self._read_to += len(text)
+        if worker is not None:
+            text = "\n\n".join(stack for stack in text.split("\n\n") if self._is_of(worker, stack))
+        return _user_frames(text)
 
     def read_text(self) -> str:
-        """Returns what was written since the last reading: a stack that was asked for, or that of a crash."""
+        """Returns the stack of a crash that was written since the last reading, of the thread that crashed."""
+        text = self._news()
+        self._read_to += len(text)
+        stacks = text.split("\n\n")
+        return _user_frames("\n\n".join([stack for stack in stacks if stack.startswith(_CRASHED)] or stacks))
+
+    def crashed(self) -> int | None:
+        """Returns the worker whose thread wrote the stack of a crash that nobody has read yet; None if there is none."""
+        stacks = [stack for stack in self._news().split("\n\n") if stack.startswith(_CRASHED)]
+        return next((w for w in range(self._num_workers) for stack in stacks if self._is_of(w, stack)), None)
+
+    def _news(self) -> str:
+        """What was written since the last reading, byte for character."""
         size = os.fstat(self._fd).st_size - self._read_to
-        text = os.pread(self._fd, size, self._read_to).decode(errors="replace") if size > 0 else ""
-        self._read_to += max(size, 0)
-        return _user_frames(text)
+        return os.pread(self._fd, size, self._read_to).decode("latin-1") if size > 0 else ""
+
+    def _is_of(self, worker: int, stack: str) -> bool:
+        """True if a paragraph of faulthandler's text is about the thread that is this worker."""
+        heading, _, _ = stack.partition("\n")
+        return f"hread 0x{self._words[3 + _WORDS * worker] % 2**64:016x}" in heading
 
     # ---- the worker's process ---------------------------------------------------------------------------------------
 
     def arm(self) -> None:
         """Has this process write its stacks here when asked, and when native code crashes."""
         faulthandler.register(_STACK_SIGNAL, file=self._fd, all_threads=True, chain=False)
-        faulthandler.enable(file=self._fd, all_threads=False)
+        faulthandler.enable(file=self._fd, all_threads=True)  # only so are they named
+
+    def sit_down(self, worker: int) -> None:
+        """Records that the calling thread is this worker."""
+        self._words[3 + _WORDS * worker] = threading.get_ident()
 
     @staticmethod
     def disarm() -> None:
@@ -109,12 +141,12 @@ class Board:
     def take(self, worker: int, seq: int) -> None:
         """Records which order the worker has in hand; NO_ORDER for none."""
         # The item first: dying between the two writes must not name an item of the order before.
-        self._words[2 + 2 * worker] = NO_ORDER
-        self._words[1 + 2 * worker] = seq
+        self._words[2 + _WORDS * worker] = NO_ORDER
+        self._words[1 + _WORDS * worker] = seq
 
     def mark(self, worker: int, item: int) -> None:
         """Records which item of the order comes next."""
-        self._words[2 + 2 * worker] = item
+        self._words[2 + _WORDS * worker] = item
 
     def close(self) -> None:
         """Gives memory and descriptor back. May be called twice."""

@@ -7,7 +7,7 @@ from typing import ClassVar, TypeVar
 
 from headrace.protocols import Task
 
-__all__ = ["InlineRunner"]
+__all__ = ["InlineRunner", "no_mark"]
 
 OrderT = TypeVar("OrderT")
 ResultT = TypeVar("ResultT")
@@ -25,7 +25,7 @@ class InlineRunner:
         task.open(None, 0)
         try:
             for order in orders:
-                yield task.run(order, _no_mark)
+                yield task.run(order, no_mark)
         finally:
             task.close()
 
@@ -33,5 +33,5 @@ class InlineRunner:
         """Does nothing: no worker was started."""
 
 
-def _no_mark(item: int) -> None:
+def no_mark(item: int) -> None:
     """Forgets the mark: a death in the caller takes along whoever could read it."""

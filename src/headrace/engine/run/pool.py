@@ -1,10 +1,10 @@
-"""W worker processes: started together, driven through one pipe each, ended together.
+"""W workers in processes of their own: started together, driven through one pipe each, ended together.
 
 Threads and processes of one pool:
 
-    consumer's thread ──orders──▶ wire 0..W-1 ──▶ worker processes
-           ▲                                            │ results
-           └──── inbox ◀── receiving thread ◀───────────┘
+    consumer's thread ──orders──▶ shared orders, or wire 0..W-1 ──▶ W worker processes, or one with W threads
+           ▲                                                             │ results
+           └──── inbox ◀── receiving thread ◀────────── wire 0..W-1 ◀────┘
 
 No lock of ours is held across a fork or a garbage collection, because there is none on this way: the inbox is a
 SimpleQueue, whose `put` may even be interrupted by a collection that itself ends another pool.
@@ -14,7 +14,6 @@ from __future__ import annotations
 
 import contextlib
 import multiprocessing
-import multiprocessing.forkserver
 import multiprocessing.resource_tracker
 import os
 import queue
@@ -31,13 +30,15 @@ from typing import Any
 from headrace.engine.run import lifetime
 from headrace.engine.run.board import Board
 from headrace.engine.run.deaths import UNGUARDED_STATUS, death_error, unguarded_error
+from headrace.engine.run.fork_server import ensure_server
 from headrace.engine.run.messages import Kind, Message, drain
 from headrace.engine.run.packing import pack
 from headrace.engine.run.parcel import Parcel
 from headrace.engine.run.receive import receive
+from headrace.engine.run.shared_orders import SharedOrders
 from headrace.engine.run.transport import Transport
 from headrace.engine.run.wire import Wire
-from headrace.engine.run.worker import ORDER_HEAD, serve
+from headrace.engine.run.worker import ORDER_HEAD, Seat, serve
 from headrace.errors import HeadraceError, Where
 from headrace.protocols import Task
 
@@ -69,6 +70,7 @@ class Pool:
         context: The start method, as multiprocessing's context.
         transport: How results travel.
         max_in_flight: Results that can exist at once.
+        in_one_process: All workers are threads of one process; else each is a process.
 
     Raises:
         ConfigurationError: the task cannot be pickled; no worker was started.
@@ -83,6 +85,8 @@ class Pool:
         context: BaseContext,
         transport: Transport,
         max_in_flight: int,
+        *,
+        in_one_process: bool = False,
     ) -> None:
         self.task = task
         self.num_workers = num_workers
@@ -93,14 +97,18 @@ class Pool:
         self._has_ended = False
         self._has_hung_up = [False] * num_workers
         self._started: set[int] = set()
-        self._processes: list[BaseProcess] = []
+        alone = [[worker] for worker in range(num_workers)]
+        self._houses: Sequence[Sequence[int]] = [range(num_workers)] if in_one_process else alone
+        self._processes: list[BaseProcess] = []  # one for each house
         self._wires: list[Wire] = []
+        self._shared = SharedOrders()
         self._board = Board(num_workers)
         self._board.clear()
         try:
             self._channel = transport.open(num_workers, max_in_flight)
         except BaseException:
             self._board.close()
+            self._shared.close()
             raise
         self._receiver = threading.Thread(
             target=receive,
@@ -111,38 +119,48 @@ class Pool:
         lifetime.enrol(self)
         try:
             parcel = Parcel(task, method=self._method)
-            for worker in range(num_workers):
-                self._start(worker, context, parcel)
+            for workers in self._houses:
+                self._start(workers, context, parcel)
+            self._shared.hand_over()
             # After the workers: so the first pool of a program forks while there is no other thread.
             self._receiver.start()
         except BaseException:
             self.end(0.0)
             raise
 
-    def _start(self, worker: int, context: BaseContext, parcel: Parcel) -> None:
+    def _start(self, workers: Sequence[int], context: BaseContext, parcel: Parcel) -> None:
         if self._method != "fork":
             # Both start as processes of their own. Here, and not inside the block below, so that they do not inherit a
             # blocked SIGINT (and because the tracker's start unblocks it).
             multiprocessing.resource_tracker.ensure_running()
             if self._method == "forkserver":
-                multiprocessing.forkserver.ensure_running()
-        with _start_lock, _interrupts_deferred():
-            ours, theirs = socket.socketpair()
-            self._wires.append(Wire(ours))
-            with theirs:
-                sender = self._channel.sender(worker)
-                # Daemonic, like PyTorch's: multiprocessing then ends it at the exit of the interpreter, should
-                # everything else fail, and refuses it children, which nobody would end if it were killed.
-                process = context.Process(  # type: ignore[attr-defined] # every concrete context has it
-                    target=serve,
-                    args=(worker, self.num_workers, theirs, self._board, parcel, sender),
-                    name=f"{_WORKER_NAME}-{worker}",
-                    daemon=True,
-                )
-                process.start()
-                self._processes.append(process)
+                ensure_server([serve.__module__, type(self.task).__module__])
+        with _start_lock, _interrupts_deferred(), contextlib.ExitStack() as ends:
+            seats = []
+            for worker in workers:
+                ours, theirs = socket.socketpair()
+                self._wires.append(Wire(ours))
+                seats.append(Seat(worker, ends.enter_context(theirs), self._channel.sender(worker)))
+            # Daemonic, like PyTorch's: multiprocessing then ends it at the exit of the interpreter, should everything
+            # else fail, and refuses it children, which nobody would end if it were killed.
+            process = context.Process(  # type: ignore[attr-defined] # every concrete context has it
+                target=serve,
+                args=(seats, self.num_workers, self._board, parcel, self._shared.workers_end),
+                name=f"{_WORKER_NAME}-{workers[0]}",
+                daemon=True,
+            )
+            process.start()
+            self._processes.append(process)
+
+    def _process(self, worker: int) -> BaseProcess:
+        """The process in which a worker lives."""
+        return self._processes[0 if len(self._processes) == 1 else worker]
 
     # ---- what the drive needs ---------------------------------------------------------------------------------------
+
+    def offer(self, seq: int, order: Any) -> bool:
+        """Lays an order out for whichever worker is free first; False if it has to be sent to one of them."""
+        return self._shared.offer([ORDER_HEAD.pack(seq), *pack(order)])
 
     def send(self, worker: int, seq: int, order: Any, stalled: Callable[[], None]) -> None:
         """Gives an order to a worker; calls `stalled` every second while the worker does not take it."""
@@ -165,21 +183,30 @@ class Pool:
 
     def stack(self, worker: int) -> str:
         """Returns where a worker stands; empty if it cannot say."""
-        pid = self._processes[worker].pid
+        process = self._process(worker)
         # Before its first message a worker has no handler, and the signal would end it.
-        if pid is None or not self.has_started(worker) or not self._processes[worker].is_alive():
+        if process.pid is None or not self.has_started(worker) or not process.is_alive():
             return ""
-        return self._board.ask_stack(pid)
+        return self._board.ask_stack(process.pid, worker if len(self.housemates(worker)) > 1 else None)
 
     def check(self) -> None:
         """Reports workers that died without the end of their pipe: a process that they forked may hold it open."""
-        for worker, process in enumerate(self._processes):
+        for workers, process in zip(self._houses, self._processes, strict=True):
             if not process.is_alive():
-                self.inbox.put(Message(worker, Kind.ENDED))
+                for worker in workers:
+                    self.inbox.put(Message(worker, Kind.ENDED))
+
+    def housemates(self, worker: int) -> Sequence[int]:
+        """Returns the workers that live in the same process, this one included."""
+        return self._houses[0 if len(self._houses) == 1 else worker]
+
+    def crashed(self) -> int | None:
+        """Returns the worker in which native code crashed; None if that is not known."""
+        return self._board.crashed()
 
     def death(self, worker: int, where: Where) -> HeadraceError:
         """Returns the error for a worker that has ended."""
-        process = self._processes[worker]
+        process = self._process(worker)
         process.join(_EXIT_S)
         if process.exitcode == UNGUARDED_STATUS and not self.has_started(worker):
             return unguarded_error(self._method)
@@ -196,7 +223,10 @@ class Pool:
 
     def abandon_unfinished(self) -> None:
         """Has the workers skip what they have not begun yet; the next run's orders have higher numbers."""
-        self._board.want_from(self.next_seq)
+        # A forked child inherits the run, and drops it sooner or later; the workers are not its own. And the end of the
+        # program ends pools before the runs that use them.
+        if os.getpid() == self._owner_pid and not self._has_ended:
+            self._board.want_from(self.next_seq)
 
     def end(self, grace_s: float) -> BaseException | None:
         """Ends all workers and gives everything back; does nothing in a forked child, whose workers they are not.
@@ -235,10 +265,12 @@ class Pool:
         """Drops a forked child's copies of the descriptors."""
         for wire in self._wires:
             wire.close()
+        self._shared.close_ours()  # a worker that is just being forked needs the other
 
     def _give_back(self) -> None:
         for wire in self._wires:
             wire.close()
+        self._shared.close()
         self._board.close()
         self._channel.close()
 

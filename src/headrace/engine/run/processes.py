@@ -46,6 +46,7 @@ class ProcessRunner:
     """
 
     name: ClassVar[str] = "processes"
+    in_one_process: ClassVar[bool] = False
 
     def __init__(
         self,
@@ -68,11 +69,11 @@ class ProcessRunner:
         # middle of either, can never get hold of the same pool.
         self._idle: list[Pool] = []
         # Refers to the list and not to the runner, so that forgetting the runner ends the idle workers.
-        weakref.finalize(self, _end_idle, self._idle)
+        self._end = weakref.finalize(self, _end_idle, self._idle)
 
     def __repr__(self) -> str:
         return (
-            f"ProcessRunner(num_workers={self.num_workers}, prefetch_factor={self._prefetch_factor}, "
+            f"{type(self).__name__}(num_workers={self.num_workers}, prefetch_factor={self._prefetch_factor}, "
             f"context={self.start_method!r}, persistent={self.persistent})"
         )
 
@@ -133,9 +134,20 @@ class ProcessRunner:
             if pool.task is task and pool.is_whole:
                 return pool
             pool.end(lifetime.HASTY_GRACE_S)
-        return Pool(task, self.num_workers, self._context, self._transport, self.max_in_flight)
+        return Pool(
+            task,
+            self.num_workers,
+            self._context,
+            self._transport,
+            self.max_in_flight,
+            in_one_process=self.in_one_process,
+        )
 
     def _keep(self, pool: Pool) -> None:
+        # A garbage collection that finds runner and run together ends the idle workers first, and then closes the run.
+        if not self._end.alive:
+            pool.end(lifetime.HASTY_GRACE_S)
+            return
         pool.abandon_unfinished()
         self._idle.append(pool)
         while len(self._idle) > 1:  # another run has ended meanwhile: the newer pool stays

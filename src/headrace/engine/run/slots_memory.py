@@ -27,7 +27,7 @@ import weakref
 from pathlib import Path
 from typing import Any
 
-__all__ = ["FREE", "MAX_SLOTS", "TAKEN", "Section", "SlotMemory", "whole_pages"]
+__all__ = ["FREE", "MAX_SLOTS", "TAKEN", "Section", "SlotMemory", "nameless_file", "whole_pages"]
 
 FREE, TAKEN = 0, 1
 MAX_SLOTS = mmap.PAGESIZE // 8
@@ -46,7 +46,7 @@ class SlotMemory:
 
     def __init__(self, num_workers: int) -> None:
         self.num_workers = num_workers
-        self.fd = _nameless_file()
+        self.fd = nameless_file("headrace-slots")
         try:
             self.section_bytes, self._mapping = self._map(num_workers)
         except BaseException:
@@ -156,10 +156,10 @@ def whole_pages(size: int) -> int:
     return -(-size // mmap.PAGESIZE) * mmap.PAGESIZE
 
 
-def _nameless_file() -> int:
-    """Opens a file in memory that no directory lists."""
+def nameless_file(name: str) -> int:
+    """Opens a file in memory that no directory lists; the name is for people who look at a process."""
     if hasattr(os, "memfd_create"):  # Linux
         with contextlib.suppress(OSError):
-            return os.memfd_create("headrace-slots")
+            return os.memfd_create(name)
     with tempfile.TemporaryFile(dir=_SHM if _SHM.is_dir() else None) as file:
         return os.dup(file.fileno())

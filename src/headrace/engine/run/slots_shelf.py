@@ -49,6 +49,10 @@ class Shelf:
         self._section.words[number] = TAKEN
         return number, self._slots[number].start
 
+    def give_back(self, number: int) -> None:
+        """Frees a slot that was taken, and whose bytes were not sent."""
+        self._section.words[number] = FREE
+
     def _lay(self, size: int, free: list[int]) -> int | None:
         """Makes a new slot, in the place of free ones that are too small if there are any; they give up their bytes."""
         used = sum(slot.capacity for slot in self._slots)

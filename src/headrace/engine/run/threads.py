@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import collections
 import os
 import queue
 import sys
 import threading
 import time
 import traceback
-from collections.abc import Callable, Generator, Iterable
+from collections.abc import Callable, Generator, Iterable, Sequence
 from typing import Any, ClassVar, TypeVar
 
 from headrace.engine.run import lifetime
@@ -26,6 +27,44 @@ ResultT = TypeVar("ResultT")
 
 _Work = tuple[int, Any]
 """Number of an order, and the order."""
+
+
+class _Shelf:
+    """Orders that wait: those for any thread, and those for one.
+
+    Its lock is re-entrant, because a garbage collection inside may end this very run.
+    """
+
+    def __init__(self, num_workers: int) -> None:
+        self._shared: collections.deque[_Work] = collections.deque()
+        self._bound: list[collections.deque[_Work]] = [collections.deque() for _ in range(num_workers)]
+        self._bell = threading.Condition(threading.RLock())
+        self._is_closed = False
+
+    def put(self, work: _Work, worker: int | None = None) -> None:
+        with self._bell:
+            if worker is None:
+                self._shared.append(work)
+                self._bell.notify()
+            else:
+                self._bound[worker].append(work)
+                self._bell.notify_all()
+
+    def take(self, worker: int) -> _Work | None:
+        """Returns what the worker does next, as soon as there is something; None = nothing any more."""
+        with self._bell:
+            while not self._is_closed:
+                for waiting in (self._bound[worker], self._shared):
+                    if waiting:
+                        return waiting.popleft()
+                self._bell.wait()
+        return None
+
+    def close(self) -> None:
+        """What waits is not wanted any more."""
+        with self._bell:
+            self._is_closed = True
+            self._bell.notify_all()
 
 
 class ThreadRunner:
@@ -88,8 +127,7 @@ class _Threads:
         self.next_seq = 0
         self.inbox: queue.SimpleQueue[Message] = queue.SimpleQueue()
         self._owner_pid = os.getpid()
-        self._stop = threading.Event()
-        self._queues: list[queue.SimpleQueue[_Work | None]] = [queue.SimpleQueue() for _ in range(num_workers)]
+        self._shelf = _Shelf(num_workers)
         self._hands = [[NO_ORDER, NO_ORDER] for _ in range(num_workers)]
         # All threads open and close the same object, and nobody writes a data set's `open` with that in mind.
         door = threading.Lock()
@@ -100,10 +138,9 @@ class _Threads:
                     task,
                     worker,
                     num_workers,
-                    self._queues[worker],
+                    self._shelf,
                     self.inbox,
                     self._hands[worker],
-                    self._stop,
                     door,
                 ),
                 name=f"headrace-worker-{worker}",
@@ -115,6 +152,10 @@ class _Threads:
         for thread in self._threads:
             thread.start()
 
+    def offer(self, seq: int, order: Any) -> bool:
+        self._shelf.put((seq, order))
+        return True
+
     def send(
         self,
         worker: int,
@@ -122,7 +163,7 @@ class _Threads:
         order: Any,
         stalled: Callable[[], None],  # noqa: ARG002 - a queue in memory never stalls
     ) -> None:
-        self._queues[worker].put((seq, order))
+        self._shelf.put((seq, order), worker)
 
     def note_started(self, worker: int) -> None:
         pass
@@ -145,15 +186,19 @@ class _Threads:
             if not thread.is_alive():
                 self.inbox.put(Message(worker, Kind.ENDED))
 
+    def housemates(self, worker: int) -> Sequence[int]:
+        return [worker]
+
+    def crashed(self) -> int | None:
+        return None
+
     def death(self, worker: int, where: Where) -> HeadraceError:
         return WorkerDied(f"worker thread {worker} ended without an answer", where=where)
 
     def end(self, grace_s: float) -> BaseException | None:
         if os.getpid() != self._owner_pid:
             return None  # a forked child has no such threads, and may have inherited their locks locked
-        self._stop.set()
-        for work in self._queues:
-            work.put(None)
+        self._shelf.close()
         deadline = time.monotonic() + grace_s
         for thread in self._threads:
             # A garbage collection inside a worker may be what ends this run; a thread cannot wait for itself.
@@ -170,10 +215,9 @@ def _live(
     task: Task[Any, Any],
     worker: int,
     num_workers: int,
-    work: queue.SimpleQueue[_Work | None],
+    shelf: _Shelf,
     inbox: queue.SimpleQueue[Message],
     hand: list[int],
-    stop: threading.Event,
     door: threading.Lock,
 ) -> None:
     """The life of one thread. Has no reference to its crew, which otherwise could never be forgotten."""
@@ -188,7 +232,7 @@ def _live(
         inbox.put(Message(worker, Kind.OPEN_FAILED, value=stand_in(error, worker)))
         return
     inbox.put(Message(worker, Kind.OPENED))
-    while (given := work.get()) is not None and not stop.is_set():
+    while (given := shelf.take(worker)) is not None:
         seq, order = given
         hand[:] = seq, NO_ORDER
         try:

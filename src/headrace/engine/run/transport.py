@@ -5,6 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, Protocol
 
+import numpy as np
+import numpy.typing as npt
+
 from headrace.engine.run.packing import pack, unpack
 from headrace.engine.run.wire import Buffer, Part
 
@@ -64,6 +67,14 @@ class Sender(Protocol):
         """Called in the worker before its first order: attach to shared memory, for example."""
         ...
 
+    def lend(self, num_bytes: int) -> npt.NDArray[np.uint8] | None:
+        """Returns memory for a part of the next result, which `encode` then need not copy; None: no place for it."""
+        ...
+
+    def take_back(self) -> None:
+        """Called instead of `encode` when an order has failed: nobody uses what was lent for it."""
+        ...
+
     def encode(self, result: Any) -> Sequence[Buffer]:
         """Returns the bytes to send; they must stay valid until the next call. An exception fails that order only."""
         ...
@@ -100,6 +111,12 @@ class PipeSender:
     """The worker's half of `PipeTransport`."""
 
     def open(self) -> None:
+        """Does nothing."""
+
+    def lend(self, num_bytes: int) -> None:
+        """Lends nothing."""
+
+    def take_back(self) -> None:
         """Does nothing."""
 
     def encode(self, result: Any) -> Sequence[Buffer]:

@@ -1,11 +1,13 @@
-"""Which worker gets which order, and in which sequence results leave. Pure bookkeeping: no threads, no waiting.
+"""Which orders are out, and in which sequence results leave. Pure bookkeeping: no threads, no waiting.
 
-Orders are numbered as they are taken. The window slides over those numbers: it begins at the next result to hand over
-and is never wider than `num_workers * prefetch_factor`, which is what bounds memory.
+An order is bound to a worker only if it must be; all others are taken by whoever is free, so that a slow one holds
+back nothing but its own result. Orders are numbered as they are taken. The window slides over those numbers: it begins
+at the next result to hand over and is never wider than `num_workers * prefetch_factor`, which is what bounds memory.
 """
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Generic, TypeVar
 
 from headrace.engine.run.messages import Kind, Message
@@ -24,7 +26,7 @@ class Window(Generic[OrderT]):
 
     Args:
         num_workers: W >= 1.
-        prefetch_factor: Orders that one worker may have in hand or waiting, >= 1.
+        prefetch_factor: Orders per worker that may be out, >= 1; of those bound to one worker, never more.
         first_seq: Number of the first order; a persistent crew goes on counting, so that an answer to an order of an
             earlier run can never be taken for one of this run.
     """
@@ -34,10 +36,11 @@ class Window(Generic[OrderT]):
         self._width = num_workers * prefetch_factor
         self._next_seq = first_seq
         self._end_seq = first_seq
-        # Orders without an answer, by worker; a dict keeps the sequence in which they were sent.
-        self._open: list[dict[int, OrderT]] = [{} for _ in range(num_workers)]
-        self._answers: dict[int, Message] = {}
+        # Orders without an answer; dicts keep the sequence in which they were taken.
+        self._open: dict[int, OrderT] = {}
+        self._bound: list[dict[int, OrderT]] = [{} for _ in range(num_workers)]
         self._owner: dict[int, int] = {}
+        self._answers: dict[int, Message] = {}
 
     @property
     def next_seq(self) -> int:
@@ -64,34 +67,38 @@ class Window(Generic[OrderT]):
         """True if the result that leaves next is here."""
         return self._next_seq in self._answers
 
-    @property
-    def awaited_worker(self) -> int:
-        """Worker that has the order whose result leaves next."""
-        return self._owner[self._next_seq]
+    def can_take(self, pinned_to: int | None) -> bool:
+        """True if an order may go out; one that is pinned, only while its worker has not its hands full.
 
-    def choose(self, pinned_to: int | None) -> int | None:
-        """Returns the worker for an order: the pinned one, or the least busy; None if it has its hands full.
-
-        The least busy worker, not the next in turn: with turns, one slow order would hold back all that is dealt to
-        the same worker while others are idle.
+        Raises:
+            ConfigurationError: it is pinned to a worker that does not exist.
         """
         if pinned_to is None:
-            worker = min(range(len(self._open)), key=lambda w: len(self._open[w]))
-        elif 0 <= pinned_to < len(self._open):
-            worker = pinned_to
-        else:
+            return self.has_room
+        if not 0 <= pinned_to < len(self._bound):
             raise ConfigurationError(
-                f"an order is pinned to worker {pinned_to}, but workers are 0..{len(self._open) - 1}"
+                f"an order is pinned to worker {pinned_to}, but workers are 0..{len(self._bound) - 1}"
             )
-        return worker if len(self._open[worker]) < self._prefetch_factor else None
+        return self.has_room and len(self._bound[pinned_to]) < self._prefetch_factor
 
-    def assign(self, worker: int, order: OrderT) -> int:
-        """Records that `order` goes to `worker` and returns its number."""
+    def take(self, order: OrderT, worker: int | None = None) -> int:
+        """Records that `order` goes out, to this worker and no other (None: to any), and returns its number."""
         seq = self._end_seq
         self._end_seq += 1
-        self._open[worker][seq] = order
-        self._owner[seq] = worker
+        self._open[seq] = order
+        if worker is not None:
+            self._bound[worker][seq] = order
+            self._owner[seq] = worker
         return seq
+
+    @property
+    def has_unbound(self) -> bool:
+        """True if an order without an answer is out that any worker may execute."""
+        return len(self._open) > len(self._owner)
+
+    def least_bound(self) -> int:
+        """Returns the worker to which the fewest orders are bound; below `prefetch_factor` if there is room."""
+        return min(range(len(self._bound)), key=lambda w: len(self._bound[w]))
 
     def refuse(self, error: BaseException) -> None:
         """Puts an exception in the place of an order that could not be taken: earlier results still leave first."""
@@ -101,19 +108,25 @@ class Window(Generic[OrderT]):
 
     def answer(self, message: Message) -> bool:
         """Takes the answer to one order; returns False if nobody waits for it (an order of an abandoned run)."""
-        worker = self._owner.get(message.seq)
-        if worker is None or self._open[worker].pop(message.seq, None) is None:
+        if self._open.pop(message.seq, None) is None:
             return False
+        owner = self._owner.pop(message.seq, None)
+        if owner is not None:
+            del self._bound[owner][message.seq]
         self._answers[message.seq] = message
         return True
 
     def pop(self) -> Message:
         """Hands over the answer that leaves next."""
         message = self._answers.pop(self._next_seq)
-        self._owner.pop(self._next_seq, None)
         self._next_seq += 1
         return message
 
-    def unanswered(self, worker: int) -> dict[int, OrderT]:
-        """Returns the orders that a worker has in hand or waiting, by number, oldest first."""
-        return self._open[worker]
+    @property
+    def unanswered(self) -> Mapping[int, OrderT]:
+        """Orders without an answer, by number, oldest first."""
+        return self._open
+
+    def bound_to(self, worker: int) -> Mapping[int, OrderT]:
+        """Returns the orders without an answer that only this worker may execute, by number, oldest first."""
+        return self._bound[worker]

@@ -4,9 +4,10 @@ from headrace.engine.source.adopt import adopt
 from headrace.engine.source.arrays import ArraySource
 from headrace.engine.source.dataset import DatasetSource
 from headrace.engine.source.folder import FileRecord, FolderSource
-from headrace.engine.source.gathering import Gathering, collates_by_torch, has_torch_rules
+from headrace.engine.source.gathering import Gathering, collates_by_torch
 from headrace.engine.source.lookup import find_row
 from headrace.engine.source.manifest import Manifest
+from headrace.engine.source.table import TableSource
 from headrace.engine.source.tokens import TokenSource
 
 __all__ = [
@@ -16,9 +17,9 @@ __all__ = [
     "FolderSource",
     "Gathering",
     "Manifest",
+    "TableSource",
     "TokenSource",
     "adopt",
     "collates_by_torch",
     "find_row",
-    "has_torch_rules",
 ]

@@ -1,4 +1,4 @@
-"""Takes in whatever people have: a source as it is, a map-style data set, or a refusal that says what is missing."""
+"""Takes in whatever people have: a source as it is, a map-style data set, a table; or a refusal that says what is missing."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from headrace.engine.source.dataset import DatasetSource
+from headrace.engine.source.table import TableSource, is_table
 from headrace.errors import ConfigurationError
 from headrace.protocols import Source
 
@@ -22,6 +23,8 @@ def adopt(data: Any) -> Source:
     refusal = _refusal(data)
     if refusal is not None:
         raise refusal
+    if is_table(data):
+        return TableSource(data)
     return data if isinstance(data, Source) else DatasetSource(data)
 
 
@@ -31,12 +34,14 @@ def _refusal(data: Any) -> ConfigurationError | None:
     needed = "a data set needs __len__() and __getitem__(index) with index 0..N-1"
     if isinstance(data, type):
         return ConfigurationError(f"{data.__qualname__} is a class, not a data set", do=f"{data.__qualname__}(...)")
-    if isinstance(data, Source):
+    if isinstance(data, Source) or is_table(data):
         return None
     if isinstance(data, (str, bytes)) or hasattr(data, "__fspath__"):
-        return ConfigurationError(
-            f"a path is not a data set: {data!r}", do=f"headrace.folder({data!r})    # files in class folders"
-        )
+        do = [
+            f"headrace.folder({data!r})    # files in class folders",
+            f"headrace.table({data!r})    # Parquet or Arrow",
+        ]
+        return ConfigurationError(f"a path is not a data set: {data!r}", do=do)
     if isinstance(data, Mapping):
         return ConfigurationError(
             f"a {kind} is read by key, not by row number; its keys: {', '.join(map(repr, list(data)[:8]))}",

@@ -10,7 +10,7 @@ import numpy.typing as npt
 import xxhash
 
 from headrace.engine.source.columns import as_column, gather, is_same, portable, signature, spread_digest_input
-from headrace.engine.source.gathering import ColumnGather, column_gather, gather_columns
+from headrace.engine.source.gathering import ColumnGathers
 from headrace.engine.source.manifest import Manifest
 from headrace.errors import ConfigurationError, SampleId
 
@@ -57,7 +57,7 @@ class ArraySource:
                     do="give arrays with one row per sample, in the same order",
                 )
         self.ids = None if ids is None else _packed_ids(ids, self.num_rows)
-        self._gathers: list[ColumnGather] | None = None  # made when first used, and never pickled
+        self._gathers: ColumnGathers | None = None  # made when first used, and never pickled
 
     def __len__(self) -> int:
         return self.num_rows
@@ -82,14 +82,13 @@ class ArraySource:
     def gather(self, rows: npt.NDArray[np.int64]) -> Any:
         """Returns the batch of some rows at once, see `gathering.Gathering`. Cost: one gather per field."""
         if self._gathers is None:
-            self._gathers = [column_gather(array) for array in self.arrays.values()]
-        columns = gather_columns(self._gathers, rows)
+            self._gathers = ColumnGathers(self.arrays.values(), tuple if self.form == "tuple" else list)
+        columns = self._gathers(rows)
         if self.form == "row":
             return columns[0]
         if self.form == "dict":
             return dict(zip(self.arrays, columns, strict=True))
-        # Collate makes a list of tuples, and leaves text in the tuples that `zip` made of it.
-        return [tuple(column) if isinstance(column, list) else column for column in columns]
+        return columns  # a list, as collate makes of tuples
 
     def sample_ids(self, rows: npt.NDArray[np.int64]) -> tuple[SampleId, ...]:
         """Returns the identities of some rows."""

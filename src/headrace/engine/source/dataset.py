@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+import functools
 import operator
-from collections.abc import Sequence, Sized
+from collections.abc import Callable, Sequence, Sized
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from headrace.engine.source.gathering import gather_dataset, is_gathered
+from headrace.engine.source.gather_dataset import gather_dataset, is_gathered
 from headrace.engine.source.inspect_dataset import describe, path_of
 from headrace.errors import SampleId, SourceError, Where
 
@@ -59,9 +60,10 @@ class DatasetSource:
         """True if the data set reads whole batches: it has a `__getitems__` (torch's rule) that can be called."""
         return callable(getattr(self.dataset, "__getitems__", None))
 
-    def read_one(self, index: int) -> Any:
-        """Returns `dataset[index]`."""
-        return self.dataset[operator.index(index)]
+    @property
+    def read_one(self) -> Callable[[int], Any]:
+        """Returns what returns `dataset[index]` for an int, with no code of ours in between: it is called per sample."""
+        return functools.partial(operator.getitem, self.dataset)
 
     def read_many(self, indices: Sequence[int]) -> Sequence[Any]:
         """Returns one record per index, in one call of `__getitems__` where there is one.
@@ -84,7 +86,7 @@ class DatasetSource:
 
     @property
     def gathers(self) -> bool:
-        """True for arrays, memory maps, tensors, torch's `TensorDataset` and a `Subset` of one: no code of a user's."""
+        """True for arrays, tensors, `TensorDataset`, Hugging Face's `Dataset`, a `Subset` of one: no code of a user's."""
         return is_gathered(self.dataset)
 
     def gather(self, rows: npt.NDArray[np.int64]) -> Any:

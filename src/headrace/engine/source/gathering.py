@@ -10,7 +10,6 @@ What is not known to give the same is refused by `NotGathered`, and goes the pla
 
 from __future__ import annotations
 
-import operator
 import sys
 from collections.abc import Callable, Iterable
 from typing import Any, Protocol, runtime_checkable
@@ -19,24 +18,19 @@ import numpy as np
 import numpy.typing as npt
 
 from headrace.engine.source.columns import Column, is_tensor, take_rows
+from headrace.engine.torch_rules import has_torch_rules
 
-__all__ = [
-    "Gathering",
-    "NotGathered",
-    "collates_by_torch",
-    "column_gather",
-    "gather_columns",
-    "gather_dataset",
-    "has_torch_rules",
-    "is_gathered",
-]
+__all__ = ["ColumnGathers", "Gathering", "NotGathered", "Rows", "collates_by_torch"]
 
 Rows = npt.NDArray[np.int64]
 ColumnGather = Callable[[Rows, Any], Any]
-"""Takes row numbers as an array and as a tensor."""
+"""Takes row numbers as an array and, if any column is a tensor, as a tensor."""
 
 GATHERED_DTYPES = frozenset("?bBhHiIlLqQefdFD")
 """numpy's characters for bool, integers, float16 to float64 and complex64 and 128: what torch has as well."""
+
+SMALL_ROW_BYTES = 512
+"""Batches of such rows are small enough for the allocator to have warm memory for them."""
 
 
 @runtime_checkable
@@ -64,8 +58,8 @@ class NotGathered(Exception):
     """These rows have to be read one by one; never seen by users."""
 
 
-def column_gather(column: Column) -> ColumnGather:
-    """Returns what gathers rows of one column as collate joins them: into a tensor, or a list of text.
+def column_gather(column: Column, text: type[list[str] | tuple[str, ...]] = list) -> ColumnGather:
+    """Returns what gathers rows of one column as collate joins them: into a tensor, or a `text` of text.
 
     Raises:
         NotGathered: torch's rules do not join such rows, or give them a layout of their own.
@@ -81,19 +75,44 @@ def column_gather(column: Column) -> ColumnGather:
     dtype = column.dtype
     plain = np.asarray(column)  # a memory map would wrap every result once more
     if dtype.kind in "US" and column.ndim == 1:
-        return lambda rows, _index: take_rows(plain, rows).tolist()
+        return lambda rows, _index: text(take_rows(plain, rows).tolist())
     # Torch does not join scalars of numpy's uint64, though it joins arrays of them.
     if dtype.char not in GATHERED_DTYPES or not dtype.isnative or (dtype.char in "LQ" and column.ndim == 1):
         raise NotGathered
-    return lambda rows, _index: torch.from_numpy(take_rows(plain, rows))
+    from_numpy = torch.from_numpy
+    row_bytes = plain.nbytes // max(1, len(plain))
+    if plain.flags.c_contiguous and row_bytes <= SMALL_ROW_BYTES:  # asked once, and not for each batch by `take_rows`
+        take = plain.take
+        return lambda rows, _index: from_numpy(take(rows, 0))
+    return lambda rows, _index: from_numpy(take_rows(plain, rows))
 
 
-def gather_columns(gathers: Iterable[ColumnGather], rows: Rows) -> list[Any]:
-    """Returns the rows of several columns."""
-    import torch
+class ColumnGathers:
+    """Gathers rows of several columns.
 
-    index = torch.from_numpy(rows)
-    return [gather(rows, index) for gather in gathers]
+    Args:
+        columns: The columns.
+        text: What rows of text become. Collate leaves them in the tuples that `zip` made, where samples are tuples.
+
+    Raises:
+        NotGathered: As `column_gather`.
+    """
+
+    def __init__(self, columns: Iterable[Column], text: type[list[str] | tuple[str, ...]] = list) -> None:
+        import torch
+
+        columns = list(columns)
+        self._gathers = [column_gather(column, text) for column in columns]
+        self._index_of = torch.from_numpy if any(map(is_tensor, columns)) else _no_index
+
+    def __call__(self, rows: Rows) -> list[Any]:
+        """Returns the rows of each column."""
+        index = self._index_of(rows)
+        return [gather(rows, index) for gather in self._gathers]
+
+
+def _no_index(_rows: Rows) -> None:
+    """Arrays take the row numbers as they are; a tensor of them costs a microsecond."""
 
 
 def _is_plain_tensor(column: Any) -> bool:
@@ -109,81 +128,7 @@ def _is_plain_tensor(column: Any) -> bool:
     )
 
 
-# Data sets of others, by their exact type: a subclass may do as it likes in `__getitem__`.
-
-
-def is_gathered(dataset: Any) -> bool:
-    """True for numpy arrays, memory maps, tensors and torch's `TensorDataset`, and a torch `Subset` of one."""
-    return _gatherer(dataset) is not None
-
-
-def gather_dataset(dataset: Any, rows: Rows) -> Any:
-    """Returns the batch of some rows of a data set for which `is_gathered` holds.
-
-    Raises:
-        NotGathered: this one needs the plain way.
-    """
-    gather = _gatherer(dataset)
-    if gather is None:
-        raise NotGathered
-    return gather(dataset, rows)
-
-
-def _gatherer(dataset: Any) -> Callable[[Any, Rows], Any] | None:
-    kind = type(dataset)
-    if kind is np.ndarray or kind is np.memmap:
-        return _gather_array
-    torch = sys.modules.get("torch")  # whoever holds its objects has loaded it
-    if torch is None:
-        return None
-    if kind is torch.Tensor:
-        return _gather_tensor
-    if kind is torch.utils.data.TensorDataset:
-        return _gather_tensor_dataset
-    if kind is torch.utils.data.Subset and is_gathered(dataset.dataset):
-        return _gather_subset
-    return None
-
-
-def _gather_array(array: Any, rows: Rows) -> Any:
-    # A row of text is numpy's own kind of string here, and rows of other strides may stack to other strides.
-    if array.dtype.kind in "US" or not (array.ndim == 1 or array.flags.c_contiguous):
-        raise NotGathered
-    return gather_columns([column_gather(array)], rows)[0]
-
-
-def _gather_tensor(tensor: Any, rows: Rows) -> Any:
-    return gather_columns([column_gather(tensor)], rows)[0]
-
-
-def _gather_tensor_dataset(dataset: Any, rows: Rows) -> list[Any]:
-    return gather_columns(map(column_gather, dataset.tensors), rows)  # a list, as collate makes of tuples
-
-
-def _gather_subset(subset: Any, rows: Rows) -> Any:
-    # Looked up in whatever holds them, at each call: it may be a long list, and it may change between epochs.
-    inner = np.array([operator.index(subset.indices[row]) for row in rows.tolist()], dtype=np.int64)
-    return gather_dataset(subset.dataset, inner)
-
-
 def collates_by_torch(collate: Any) -> bool:
     """True if `collate` is torch's own `default_collate`, and nobody has added to its rules."""
     rules = sys.modules.get("torch.utils.data._utils.collate")
     return rules is not None and collate is rules.default_collate and has_torch_rules()
-
-
-def has_torch_rules() -> bool:
-    """True unless somebody has replaced or added to torch's table of collate functions, as its documentation allows."""
-    import torch
-    from torch.utils.data._utils import collate as rules
-
-    known = {
-        torch.Tensor: rules.collate_tensor_fn,
-        np.ndarray: rules.collate_numpy_array_fn,
-        (np.bool_, np.number, np.object_): rules.collate_numpy_scalar_fn,
-        float: rules.collate_float_fn,
-        int: rules.collate_int_fn,
-        str: rules.collate_str_fn,
-        bytes: rules.collate_str_fn,
-    }
-    return bool(rules.default_collate_fn_map == known)

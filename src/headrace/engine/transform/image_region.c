@@ -1,7 +1,7 @@
 /* Decodes only those rows and columns of a JPEG that are asked for: libjpeg-turbo's own skip-rows and crop-columns calls.
 
    One function without state, called through ctypes and so without the interpreter lock. Whatever is unusual is refused,
-   and the caller decodes with Pillow instead, which is the definition of the pixels. Built by image_region.py. */
+   and the caller decodes with Pillow instead, which is the definition of the pixels. Built by headrace/native.py. */
 
 #include <setjmp.h>
 #include <stdio.h>

@@ -1,27 +1,25 @@
 """Rows and columns of a JPEG without the rest of it, by a small native library; None where it is not there.
 
 Pillow decodes whole pictures only, and so do simplejpeg and PyTurboJPEG. libjpeg-turbo can skip rows and columns;
-`image_region.c` is the way to it. Built by `python -m headrace.engine.transform.image_region`, which needs a C compiler and
-libjpeg-turbo's headers. What it gives are Pillow's own pixels (a test compares), so nothing depends on its being there
-but the time.
+`image_region.c` is the way to it. Its library is built with the package where a C compiler and libjpeg-turbo's headers
+are there (`headrace.native`). What it gives are Pillow's own pixels (a test compares), so nothing depends on its being
+there but the time.
 """
 
 from __future__ import annotations
 
 import ctypes
 import functools
-import subprocess
-import sys
-import sysconfig
-from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 import numpy.typing as npt
 
-__all__ = ["build", "decode_region", "is_there"]
+from headrace import native
 
-_LIBRARY = Path(__file__).with_name("_image_region.so")
+__all__ = ["SOURCE", "decode_region", "is_there"]
+
+SOURCE: Final = "engine/transform/image_region.c"
 
 
 def is_there() -> bool:
@@ -54,26 +52,13 @@ def decode_region(
     return pixels if is_done else None
 
 
-def build(target: Path = _LIBRARY) -> Path:
-    """Compiles the library; CalledProcessError or FileNotFoundError if there is no compiler or no libjpeg-turbo."""
-    compiler = (sysconfig.get_config_var("CC") or "cc").split()[0]
-    source = Path(__file__).with_name("image_region.c")
-    command = [compiler, "-O2", "-shared", "-fPIC", "-Wall", "-o", str(target), str(source), "-ljpeg"]
-    subprocess.run(command, check=True)
-    return target
-
-
 @functools.cache
 def _function() -> Any:
-    try:
-        function = ctypes.CDLL(str(_LIBRARY)).headrace_decode_region
-    except (OSError, AttributeError):  # not built, or another libjpeg than it was built for
+    library = native.load(SOURCE, ctypes.CDLL)
+    if library is None:
         return None
+    function = library.headrace_decode_region
     numbers, address = ctypes.c_int, ctypes.c_void_p
     function.argtypes = [ctypes.c_char_p, ctypes.c_size_t, numbers, numbers, numbers, ctypes.POINTER(numbers), address]
     function.restype = numbers
     return function
-
-
-if __name__ == "__main__":
-    sys.stdout.write(f"{build()}\n")

@@ -1,0 +1,70 @@
+"""What this process may really use of the machine: cores and memory, by affinity and control group."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import pathlib
+import time
+
+import psutil
+
+__all__ = ["thread_awake_s", "usable_cores", "usable_memory"]
+
+_CGROUP_ROOT = pathlib.Path("/sys/fs/cgroup")
+
+
+def usable_cores(cgroup_root: pathlib.Path = _CGROUP_ROOT) -> int:
+    """Returns the cores that affinity and the container's quota leave to this process; at least 1.
+
+    A quota of 2.5 cores counts as 2: the third would be throttled half of the time.
+    """
+    allowed = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    quota = _quota(cgroup_root)
+    return max(1, allowed if quota is None else min(allowed, int(quota)))
+
+
+def usable_memory(cgroup_root: pathlib.Path = _CGROUP_ROOT) -> int:
+    """Returns the bytes that are free for this process now, by the machine and by the container's limit."""
+    available = int(psutil.virtual_memory().available)
+    for limit_name, used_name in (
+        ("memory.max", "memory.current"),
+        ("memory/memory.limit_in_bytes", "memory/memory.usage_in_bytes"),
+    ):
+        try:
+            limit, used = ((cgroup_root / name).read_text().strip() for name in (limit_name, used_name))
+        except OSError:
+            continue
+        if limit.isdigit() and used.isdigit():  # else `max`
+            available = min(available, int(limit) - int(used))
+    return max(available, 0)
+
+
+def thread_awake_s() -> float:
+    """Returns the seconds for which the calling thread computed, or wanted to and had to wait for a core.
+
+    On a machine whose cores others keep busy, computing looks like sleeping if only processor time is counted. Linux
+    says how long a thread waited for a core; elsewhere it is processor time after all. Cost: 10 microseconds.
+    """
+    with contextlib.suppress(OSError, ValueError):
+        computed_ns, waited_ns, _ = _SCHEDSTAT.read_text().split()
+        return (int(computed_ns) + int(waited_ns)) / 1e9
+    return time.thread_time()
+
+
+_SCHEDSTAT = pathlib.Path("/proc/thread-self/schedstat")
+
+
+def _quota(root: pathlib.Path) -> float | None:
+    """Cores per period that the control group grants (version 2, else 1); None: no limit, or not Linux."""
+    try:
+        quota, period = (root / "cpu.max").read_text().split()
+    except (OSError, ValueError):
+        try:
+            quota = (root / "cpu" / "cpu.cfs_quota_us").read_text().strip()
+            period = (root / "cpu" / "cpu.cfs_period_us").read_text().strip()
+        except OSError:
+            return None
+    if not quota.isdigit() or not period.isdigit():  # `max`, or -1
+        return None
+    return int(quota) / int(period)
