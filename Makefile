@@ -13,10 +13,10 @@ INSTALLED := $(VENV)/installed
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help demo test lint bench docs clean
+.PHONY: help demo test gpu-test lint bench docs clean
 
 help: ## this list
-	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "make %-7s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-8s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 demo: $(INSTALLED) ## a small real data set: a broken loader diagnosed, mended, trained, stopped and resumed
 	$(BIN)/headrace demo $(ARGS)
@@ -28,6 +28,9 @@ test: $(INSTALLED) ## all tests: the suite, the doctests of src, every block of 
 	@rm -f .coverage .coverage.*
 	$(PY) $(COVER) -m pytest --doctest-modules src tests $(ARGS)
 	@$(if $(COVER),$(PY) -m coverage combine --quiet && $(PY) -m coverage report --skip-covered --sort=cover)
+
+gpu-test: $(INSTALLED) ## only the tests that need a CUDA device: a minute on a machine that has one
+	$(PY) -m pytest -m gpu tests $(ARGS)
 
 lint: $(INSTALLED) ## format, lint, types, arrows between rooms, generated pages, changelog
 	$(PY) -m ruff format --check

@@ -129,7 +129,7 @@ REGIMES = [
         sides=(
             Side(name="LIMIT, one gather", library=LIMIT, open=lambda work: limit(work, 1), imports=("PIL.Image",)),
             Side(
-                name="LIMIT, one gather in two threads",
+                name="LIMIT, two threads",
                 library=LIMIT,
                 open=lambda work: limit(work, 2),
             ),

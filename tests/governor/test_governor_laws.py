@@ -104,6 +104,18 @@ def test_workers_that_bring_nothing_are_sent_home():
     assert "no more than inline" in decisions[-1].reason
 
 
+@pytest.mark.parametrize(("factor", "kept"), [(1.3, "processes"), (1.02, "host")])
+def test_where_no_more_workers_can_be_had_the_other_runner_is_tried(factor, kept):
+    class Crowded(Workload):
+        def supply(self, setting):
+            return super().supply(setting) * (factor if setting.runner == "processes" else 1.0)
+
+    governor, decisions = play(Crowded(service_s=0.02, step_s=0.0001, num_cores=2), runners=("host", "processes"))
+    assert (governor.setting.runner, governor.setting.num_workers) == (kept, 2)
+    assert governor.is_settled
+    assert any("trying processes" in decision.reason for decision in decisions)
+
+
 def test_threads_that_share_a_lock_are_sent_home():
     governor, _ = play(Workload(service_s=0.01, step_s=0.0001, holds_lock=True), runners=("host",))
     assert governor.setting == Setting("inline", 0)

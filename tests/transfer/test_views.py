@@ -104,3 +104,22 @@ def test_batches_arrive_whole_on_a_cuda_device_while_it_computes():
             load = load @ load * 1e-3  # keeps the consumer's stream busy while the next copy runs
         torch.testing.assert_close(ours["image"].cpu(), theirs["image"], rtol=1e-5, atol=1e-5)
         assert torch.equal(ours["label"].cpu(), theirs["label"])
+
+
+@pytest.mark.gpu
+@pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a CUDA device")
+@pytest.mark.parametrize("layout", [{}, {"num_workers": 2}, {"num_workers": 2, "runner": "host"}])
+def test_slots_are_not_used_again_before_their_copy_has_ended(layout):
+    # Batches of a megabyte travel in slots; 60 of them pass through far fewer, while the device is kept busy.
+    rows = np.arange(480 * 128 * 1024, dtype=np.int64).astype(np.uint8).reshape(480, 128, 1024)
+    rows[:, 0, 0] = np.arange(480) % 251
+    loader = hr.DataLoader(hr.arrays(image=rows), batch_size=8, shuffle=True, seed=1, **layout)
+    load = torch.randn(2048, 2048, device="cuda")
+    received = []
+    for batch in loader.to("cuda"):
+        for _ in range(5):
+            load = load @ load * 1e-3
+        received.append((loader.last.sample_ids, batch["image"]))
+    assert len(received) == 60
+    for ids, image in received:
+        assert np.array_equal(image.cpu().numpy(), rows[list(ids)])

@@ -32,6 +32,28 @@ class WorkOrder:
     is_pad: npt.NDArray[np.bool_]
     """(B,) True for repeats that only fill a batch up; evaluation leaves them out."""
 
+    def __reduce_ex__(self, protocol: Any) -> tuple[Any, ...]:
+        # As few plain values: an array costs pickle five microseconds, and most epochs and repeats are all the same.
+        epoch = self.epochs[0] if len(self.epochs) and (self.epochs == self.epochs[0]).all() else None
+        epochs = self.epochs.tobytes() if epoch is None else int(epoch)
+        is_pad = self.is_pad.tobytes() if self.is_pad.any() else None
+        return _order, (self.step, self.seed, self.indices.tobytes(), epochs, self.positions.tobytes(), is_pad)
+
+
+def _order(
+    step: int, seed: int, indices: bytes, epochs: bytes | int, positions: bytes, is_pad: bytes | None
+) -> WorkOrder:
+    """Returns the order; its columns are not to be written."""
+    rows = np.frombuffer(indices, np.int64)
+    return WorkOrder(
+        step=step,
+        seed=seed,
+        indices=rows,
+        epochs=np.full(len(rows), epochs) if isinstance(epochs, int) else np.frombuffer(epochs, np.int64),
+        positions=np.frombuffer(positions, np.int64),
+        is_pad=np.zeros(len(rows), np.bool_) if is_pad is None else np.frombuffer(is_pad, np.bool_),
+    )
+
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class Refusal:

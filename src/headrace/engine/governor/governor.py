@@ -5,7 +5,8 @@ The aim is not the highest speed but the least cost at which the consumer does n
 1. Begin in the caller. If loading takes no time worth mentioning, stay.
 2. Otherwise Little's law says how many workers keep pace with the consumer: time per batch / its time per step.
 3. Look at what they do. Enough: try fewer, between what is known to be too few and what is known to be enough.
-   Too few: more, as far as cores and memory go. No better than before: back to what was cheaper.
+   Too few: more, as far as cores and memory go. No better than before: back to what was cheaper. No more to be had:
+   the other runner, with as many.
 4. Settle. Look again only when the consumer waits for long where it did not.
 
 Every comparison leaves a margin, and every trial narrows what is left to try, so it ends and does not swing.
@@ -24,6 +25,8 @@ WAIT_SHARE = 0.02
 """Share of the loop's time that the consumer may wait before it counts as starved."""
 GAIN = 1.1
 """A dearer setting must deliver this many times as much to be kept: differences below are noise."""
+RIVAL_GAIN = 1.05
+"""Another runner with as many workers costs memory, and no core: it must deliver this many times as much to be kept."""
 HEADROOM = 1.1
 """Workers beyond the exact need, for steps that are shorter than others."""
 SLEEPY_SHARE = 0.5
@@ -108,6 +111,7 @@ class Governor:
         self.is_settled = False
         self._best: tuple[Setting, float] | None = None
         self._too_few = 0
+        self._tries_rival = False
         self._enough: int | None = None
         self._cap = 0
         self._batch_bytes = 0
@@ -149,7 +153,7 @@ class Governor:
             self._cap = min(self._cap, self.limits.num_cores)
         else:
             self.setting, self.is_settled = Setting("inline", 0), True
-        self._best, self._too_few, self._enough = None, 0, None
+        self._best, self._too_few, self._enough, self._tries_rival = None, 0, None, False
         return Decision(time_s=time_s, before=str(before), after=str(self.setting), reason=f"{runner}: {why}")
 
     # ---- what follows -----------------------------------------------------------------------------------------------
@@ -179,6 +183,11 @@ class Governor:
     def _judge(self, seen: Observation) -> str:
         num = self.setting.num_workers
         best, best_rate = self._best if self._best is not None else (self.setting, 0.0)
+        if self._tries_rival:
+            self._tries_rival = False
+            if seen.rate < RIVAL_GAIN * best_rate:
+                return self._settle(best, f"{self.setting} deliver hardly more than {best}, or less", seen)
+            return self._settle(self.setting, f"{self.setting} deliver more than {best}", seen)
         if seen.wait_share <= WAIT_SHARE:
             self._enough, self._best = num, (self.setting, seen.rate)
             fewer = (self._too_few + num) // 2
@@ -203,11 +212,22 @@ class Governor:
             return "fast enough on average, but the loop waits now and then: more batches ready beforehand"
         more = self._fit(self.setting.runner, min(self._cap, 2 * num), self.setting.prefetch_factor)
         if more.num_workers <= num:
+            rival = self._rival()
+            if rival is not None:
+                self._tries_rival = True
+                self.setting = self._fit(rival, num, self.setting.prefetch_factor)
+                return f"the loop still waits, and {num} is the most that cores and memory allow; trying {rival}"
             return self._settle(
                 self.setting, f"the loop still waits, but {num} is the most that cores and memory allow", seen
             )
         self.setting = more
         return f"{num} help, but the loop still waits; trying more"
+
+    def _rival(self) -> str | None:
+        """The runner that has not been tried, where workers compute: threads of one process get in each other's way."""
+        others = [name for name in self.limits.runners if name != self.setting.runner]
+        is_first = self.setting.runner == self.limits.runners[0]
+        return others[0] if others and is_first and self.setting.num_workers <= self.limits.num_cores else None
 
     def _watch(self, seen: Observation) -> str | None:
         """Settled: looks again when the loop waits for long where it did not wait when this was chosen."""
