@@ -36,10 +36,13 @@ def compute_by_one_thread() -> None:
     for kind in ("openmp", "blas"):
         if not is_said[kind]:
             loaded.select(user_api=kind).limit(limits=1)
-    if "torch" in sys.modules:
-        sys.modules["torch"].set_num_threads(1)
-    if "cv2" in sys.modules and not is_said["opencv"]:
-        sys.modules["cv2"].setNumThreads(1)
+    # Another worker of this process may just be importing it; the environment, see below, then says it.
+    set_num_threads = getattr(sys.modules.get("torch"), "set_num_threads", None)
+    if set_num_threads is not None:
+        set_num_threads(1)
+    set_cv2_threads = getattr(sys.modules.get("cv2"), "setNumThreads", None)
+    if set_cv2_threads is not None and not is_said["opencv"]:
+        set_cv2_threads(1)
     for kind, names in _VARIABLES.items():
         if not is_said[kind]:
             os.environ.update(dict.fromkeys(names, "1"))
