@@ -93,6 +93,24 @@ def test_a_failing_order_and_a_break_are_as_ever_under_changes():
     broken_off.close()
 
 
+class SharedActTask(ActTask):
+    """Says that it may run in threads, so that before leaving the caller two orders are tried there."""
+
+    def for_threads(self):
+        return self
+
+
+@pytest.mark.usefixtures("short_rounds")
+def test_orders_that_were_tried_keep_their_place_when_the_caller_goes_on(monkeypatch):
+    monkeypatch.setattr("headrace.engine.governor.auto.SLEEPY_SHARE", 0.0)  # whatever the clocks say, it computes
+    runner = AutoRunner(make)
+    runner._governor.is_settled = True  # at rest in the caller, as after rounds in which the loop did not wait
+    runner._governor.limits = Limits(num_cores=2, memory_bytes=2**40, runners=("processes",))
+    orders = [Act(do=tasks.square, value=v) for v in range(5000)]
+    assert list(runner.run(SharedActTask(), orders)) == [v**2 for v in range(5000)]
+    assert runner._has_learned  # else nothing was tried
+
+
 @pytest.mark.usefixtures("short_rounds")
 def test_workers_that_cannot_start_leave_the_work_to_the_caller():
     def refuse(setting):
@@ -102,6 +120,18 @@ def test_workers_that_cannot_start_leave_the_work_to_the_caller():
     assert list(runner.run(ActTask(), [Act(do=tasks.square, value=v) for v in range(9)])) == [v**2 for v in range(9)]
     assert runner.setting == Setting("inline", 0)
     assert runner.decisions[-1].reason == "processes: no processes here"
+
+
+def test_orders_in_turn_keep_their_sequence_whatever_is_looked_at():
+    feed = Feed(range(9))
+    turn = feed.in_turn()
+    assert [next(turn), next(turn)] == [0, 1]
+    assert feed.peek(2) == [2, 3]
+    assert [next(turn), next(turn)] == [2, 3]
+    turn.close()
+    assert not feed.is_done
+    assert list(feed.in_turn()) == [4, 5, 6, 7, 8]
+    assert feed.is_done
 
 
 def test_lost_orders_are_given_out_again_in_their_sequence():

@@ -38,11 +38,8 @@ class Feed(Generic[OrderT]):
 
     def in_turn(self) -> Iterator[OrderT]:
         """Yields the orders that follow, for whoever answers each before asking for the next; may be left at any time."""
-        while self._waiting:
+        while self._waiting or self._take():
             yield self._waiting.popleft()
-        for order in self._orders:  # noqa: UP028 - `yield from` would end them when this is left
-            yield order
-        self._is_exhausted = True
 
     def end_stretch(self) -> None:
         """Gives out no more; what is out is still answered."""
