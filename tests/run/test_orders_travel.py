@@ -28,4 +28,5 @@ def test_every_column_arrives_with_its_dtype(data, num_rows, step, seed):
         for name in ("indices", "epochs", "positions", "is_pad"):
             sent, arrived = getattr(order, name), getattr(twin, name)
             assert arrived.dtype == sent.dtype
+            assert arrived.flags.writeable
             assert np.array_equal(arrived, sent)

@@ -43,15 +43,15 @@ class WorkOrder:
 def _order(
     step: int, seed: int, indices: bytes, epochs: bytes | int, positions: bytes, is_pad: bytes | None
 ) -> WorkOrder:
-    """Returns the order; its columns are not to be written."""
-    rows = np.frombuffer(indices, np.int64)
+    """Returns the order. Its columns are copies: torch warns of memory that it could not write to."""
+    rows = np.frombuffer(indices, np.int64).copy()
     return WorkOrder(
         step=step,
         seed=seed,
         indices=rows,
-        epochs=np.full(len(rows), epochs) if isinstance(epochs, int) else np.frombuffer(epochs, np.int64),
-        positions=np.frombuffer(positions, np.int64),
-        is_pad=np.zeros(len(rows), np.bool_) if is_pad is None else np.frombuffer(is_pad, np.bool_),
+        epochs=np.full(len(rows), epochs) if isinstance(epochs, int) else np.frombuffer(epochs, np.int64).copy(),
+        positions=np.frombuffer(positions, np.int64).copy(),
+        is_pad=np.zeros(len(rows), np.bool_) if is_pad is None else np.frombuffer(is_pad, np.bool_).copy(),
     )
 
 
