@@ -228,3 +228,14 @@ def spdl_epochs(pipeline: Any, num_batches: int) -> Epochs:
             yield from pipeline
 
     return continued(batches(), num_batches)
+
+
+def gathering_sides(make: MakeDataset, batch_size: int, tf_gather: Callable[[Work], Any]) -> list[Side]:
+    """The peers where a batch can be gathered from memory: each as its documentation does it, and at once where it can."""
+    return [
+        torchdata_side(make, batch_size, 2, "batch"),
+        grain_side(make, batch_size),
+        grain_vectorised(make, batch_size),
+        spdl_side(make, batch_size, threads=2, unit="batch"),
+        Side(name="tf.data, gather", library="tensorflow", open=tf_gather, imports=("tensorflow",), warm_s=2),
+    ]

@@ -7,12 +7,15 @@ is tested in house/test_hang_guard.py.
 import gc
 import importlib.util
 import os
+import subprocess
 import sys
 from pathlib import Path
 
 import hypothesis
 import psutil
 import pytest
+
+from headrace import native
 
 # No deadline anywhere: on two busy cores the time of one example says nothing about the code.
 hypothesis.settings.register_profile("default", deadline=None, max_examples=50)
@@ -73,3 +76,18 @@ def load_file():
         return module
 
     return load
+
+
+@pytest.fixture(scope="module")
+def build_native(tmp_path_factory):
+    """Builds a library of the package for the tests of one file alone; skips them where that cannot be done."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(native, "folder", tmp_path_factory.mktemp("native"))
+
+        def build(source):
+            try:
+                native.build(source)
+            except (subprocess.CalledProcessError, FileNotFoundError):
+                pytest.skip("no C compiler, or no headers of the library that it needs")
+
+        yield build

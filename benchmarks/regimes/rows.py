@@ -8,13 +8,10 @@ import numpy as np
 from benchmarks.libraries import (
     AUTO,
     HEADRACE,
-    grain_side,
-    grain_vectorised,
+    gathering_sides,
     headrace_sides,
-    spdl_side,
     torch_batched,
     torch_sides,
-    torchdata_side,
 )
 from benchmarks.regime import LIMIT, PEERS, Epochs, Regime, Side, Target, Work
 from benchmarks.shards import huggingface_side, litdata_side, streaming_side
@@ -100,11 +97,7 @@ REGIMES = [
             *torch_sides(tensors, BATCH),
             torch_batched(tensors, BATCH),
             torch_batched(tensors, BATCH, num_workers=2),
-            torchdata_side(Rows, BATCH, 2, "batch"),
-            grain_side(Rows, BATCH),
-            grain_vectorised(Rows, BATCH),
-            spdl_side(Rows, BATCH, threads=2, unit="batch"),
-            Side(name="tf.data, gather", library="tensorflow", open=tf_gather, imports=("tensorflow",), warm_s=2),
+            *gathering_sides(Rows, BATCH, tf_gather),
             huggingface_side(Rows, BATCH),
             litdata_side(Rows, BATCH),
             streaming_side(Rows, BATCH, {"x": "ndarray:float32:16", "y": "int"}),

@@ -8,13 +8,10 @@ from typing import Any
 import numpy as np
 from benchmarks.libraries import (
     AUTO,
-    grain_side,
-    grain_vectorised,
+    gathering_sides,
     headrace_sides,
-    spdl_side,
     torch_batched,
     torch_sides,
-    torchdata_side,
 )
 from benchmarks.regime import LIMIT, Epochs, Regime, Side, Target, Work
 from benchmarks.shards import huggingface_side, litdata_side, streaming_side
@@ -109,11 +106,7 @@ REGIMES = [
             *headrace_sides(Windows, BATCH, AUTO),
             *torch_sides(Windows, BATCH),
             torch_batched(Windows, BATCH),
-            torchdata_side(Windows, BATCH, 2, "batch"),
-            grain_side(Windows, BATCH),
-            grain_vectorised(Windows, BATCH),
-            spdl_side(Windows, BATCH, threads=2, unit="batch"),
-            Side(name="tf.data, gather", library="tensorflow", open=tf_gather, imports=("tensorflow",), warm_s=2),
+            *gathering_sides(Windows, BATCH, tf_gather),
             huggingface_side(Stored, BATCH),
             litdata_side(Stored, BATCH, wide),
             streaming_side(Stored, BATCH, {"tokens": f"ndarray:uint16:{WINDOW}"}, wide),

@@ -1,7 +1,6 @@
 """Regions decoded by the native library are Pillow's pixels; where it is not there, or refuses, Pillow does it all."""
 
 import io
-import subprocess
 
 import numpy as np
 import pytest
@@ -9,21 +8,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from PIL import Image
 
-from headrace import native
 from headrace.engine.transform import image, image_region
 
 
 @pytest.fixture(scope="module", autouse=True)
-def library(tmp_path_factory):
-    """Builds the library for these tests alone; skips them where that cannot be done."""
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(native, "folder", tmp_path_factory.mktemp("native"))
-        try:
-            native.build(image_region.SOURCE)
-        except (subprocess.CalledProcessError, FileNotFoundError):
-            pytest.skip("no C compiler, or no headers of libjpeg-turbo")
-        image_region._function.cache_clear()
-        yield
+def library(build_native):
+    build_native(image_region.SOURCE)
+    image_region._function.cache_clear()
+    yield
     image_region._function.cache_clear()
 
 

@@ -1,6 +1,5 @@
 """The library of `kernels.c` gives what numpy gives, byte for byte; where it is missing, nobody notices."""
 
-import subprocess
 import threading
 
 import numpy as np
@@ -20,17 +19,11 @@ LENGTHS = st.one_of(st.integers(0, 70), st.sampled_from([1023, 1024, 1025, 2**14
 
 
 @pytest.fixture(scope="module", autouse=True)
-def library(tmp_path_factory):
-    """Builds the library for these tests alone; skips them where that cannot be done."""
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(native, "folder", tmp_path_factory.mktemp("native"))
-        try:
-            native.build(kernels.SOURCE)
-        except (subprocess.CalledProcessError, FileNotFoundError):
-            pytest.skip("no C compiler")
-        kernels._loaded.cache_clear()
-        assert kernels._library() is not None
-        yield
+def library(build_native):
+    build_native(kernels.SOURCE)
+    kernels._loaded.cache_clear()
+    assert kernels._library() is not None
+    yield
     kernels._loaded.cache_clear()
 
 

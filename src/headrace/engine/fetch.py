@@ -164,17 +164,14 @@ class FetchTask:
         one = {"indices": index, "epochs": epoch, "positions": 0}
         columns = {name: np.array([value], dtype=np.int64) for name, value in one.items()}
         order = WorkOrder(step=0, seed=seed, is_pad=np.array([False]), **columns)
-        with self._own_generators(order, may_draw=self._preparation.may_draw):
+        # The caller's global generators are put back afterwards.
+        may_draw = self._preparation.may_draw
+        with generators.keyed(batch_key("batch", order)) if may_draw else contextlib.nullcontext():
             try:
                 sample = self._preparation.sample(order, 0, index, None, StageClock())
             except Refused as refused:
                 raise refused.error from refused.error.__cause__
         return None if sample is FILTERED else sample
-
-    @staticmethod
-    def _own_generators(order: WorkOrder, *, may_draw: bool) -> contextlib.AbstractContextManager[None]:
-        """Puts back the caller's global generators afterwards, where the code may draw from them."""
-        return generators.keyed(batch_key("batch", order)) if may_draw else contextlib.nullcontext()
 
     @property
     def _collate_may_draw(self) -> bool:

@@ -104,8 +104,7 @@ def _node(value: Any, path: str, packed: Packed, depth: int) -> Node:
         return ["f", packed.add(np.array([value], np.float64).view(np.uint8))]
     if kind is np.ndarray or isinstance(value, np.generic):
         return _array_node(value, path, packed)
-    torch = sys.modules.get("torch")
-    if torch is not None and kind is torch.Tensor:
+    if kind is getattr(sys.modules.get("torch"), "Tensor", None):  # which another thread may just be importing
         return _tensor_node(value, path, packed)
     raise Unpackable(f"{path} is of class {kind.__module__}.{kind.__qualname__}".replace("builtins.", ""))
 

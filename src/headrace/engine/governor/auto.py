@@ -16,7 +16,7 @@ from headrace.engine.governor.governor import SLEEPY_SHARE, WAIT_SHARE, Governor
 from headrace.engine.governor.lock_probe import speedup_by_threads
 from headrace.engine.governor.meter import Meter
 from headrace.engine.governor.watched import WatchedTask
-from headrace.engine.run import no_mark
+from headrace.engine.run import InlineRunner, no_mark
 from headrace.engine.transform import global_generators as generators
 from headrace.errors import ConfigurationError, GlobalRandomness
 from headrace.machine import thread_awake_s, usable_cores, usable_memory
@@ -172,7 +172,7 @@ class AutoRunner:
     def _results(self, setting: Setting, task: Task[Any, Any], feed: Feed[Any]) -> Generator[Any, None, None]:
         if setting.num_workers == 0:
             self.close()
-            return _in_caller(task, feed)
+            return InlineRunner().run(task, feed.stretch())
         if self._hired is None or self._hired[0] != setting:
             self.close()
             self._hired = setting, self._make(setting)
@@ -249,13 +249,3 @@ def _in_threads(task: Task[Any, Any]) -> Any:
     """The task in the form for threads; None if it must not run there, or does not say."""
     for_threads = getattr(task, "for_threads", None)
     return None if for_threads is None else for_threads()
-
-
-def _in_caller(task: Task[OrderT, ResultT], feed: Feed[OrderT]) -> Generator[ResultT, None, None]:
-    """The plain loop over one stretch."""
-    task.open(None, 0)
-    try:
-        for order in feed.stretch():
-            yield task.run(order, no_mark)
-    finally:
-        task.close()

@@ -12,12 +12,13 @@ import numpy.typing as npt
 
 from headrace.engine.source.gather_dataset import gather_dataset, is_gathered
 from headrace.engine.source.inspect_dataset import describe, path_of
-from headrace.errors import SampleId, SourceError, Where
+from headrace.engine.source.numbered import NumberedRows
+from headrace.errors import SourceError, Where
 
 __all__ = ["DatasetSource"]
 
 
-class DatasetSource:
+class DatasetSource(NumberedRows):
     """Reads a data set with `__len__` and `__getitem__`; ids are row numbers 0..N-1.
 
     Args:
@@ -92,20 +93,6 @@ class DatasetSource:
     def gather(self, rows: npt.NDArray[np.int64]) -> Any:
         """Returns the batch of some rows at once, see `gathering.Gathering`."""
         return gather_dataset(self.dataset, rows)
-
-    def sample_ids(self, rows: npt.NDArray[np.int64]) -> tuple[int, ...]:
-        """Returns the identities of some rows, which are their numbers."""
-        return tuple(rows.tolist())
-
-    def sample_id(self, index: int) -> int:
-        """Returns the row number."""
-        return operator.index(index)
-
-    def index_of(self, sample_id: SampleId) -> int:
-        """Returns the row of an identity, which is that number; ValueError if there is no such row."""
-        if isinstance(sample_id, int) and 0 <= sample_id < len(self):
-            return sample_id
-        raise ValueError(f"no row has the id {sample_id!r}")
 
     def locate(self, index: int) -> str | None:
         """Returns the file of a row where the data set shows it in one of the usual ways; never raises."""

@@ -13,8 +13,8 @@ import xxhash
 from headrace.engine.source.arrow_memory import Asked, Values, column_values
 from headrace.engine.source.arrow_records import record_value
 from headrace.engine.source.gathering import GATHERED_DTYPES, NotGathered
+from headrace.engine.source.numbered import NumberedRows
 from headrace.engine.source.table_files import as_table, chosen, opened, packed, paths_of, unpacked
-from headrace.errors import SampleId
 
 __all__ = ["TableSource", "is_table"]
 
@@ -25,7 +25,7 @@ SAMPLED_BYTES = 64 << 20
 """Bytes of these rows at most, as far as rows are of one size; then there are fewer of them."""
 
 
-class TableSource:
+class TableSource(NumberedRows):
     """Record i is row i, a dict of its columns; its id is its number i.
 
     Args:
@@ -103,20 +103,6 @@ class TableSource:
             record_value(column.chunk(chunk), row - firsts[chunk])
             for row, chunk in zip(asked.rows.tolist(), chunks, strict=True)
         ]
-
-    def sample_id(self, index: int) -> int:
-        """Returns the row number."""
-        return int(index)
-
-    def sample_ids(self, rows: npt.NDArray[np.int64]) -> tuple[int, ...]:
-        """Returns the row numbers of some rows."""
-        return tuple(rows.tolist())
-
-    def index_of(self, sample_id: SampleId) -> int:
-        """Returns the row of an identity, which is that number; ValueError if there is no such row."""
-        if isinstance(sample_id, int) and 0 <= sample_id < len(self):
-            return sample_id
-        raise ValueError(f"no row has the id {sample_id!r}")
 
     def locate(self, index: int) -> str | None:
         """Returns the file and the row, where there is one file; None for a table in memory."""

@@ -14,7 +14,8 @@ import xxhash
 from numpy.lib.stride_tricks import as_strided
 
 from headrace.engine.source.columns import portable
-from headrace.errors import ConfigurationError, SampleId, SourceError, Where
+from headrace.engine.source.numbered import NumberedRows
+from headrace.errors import ConfigurationError, SourceError, Where
 
 __all__ = ["TokenSource"]
 
@@ -24,7 +25,7 @@ SAMPLED_STRETCHES, STRETCH_TOKENS = 64, 4096
 """What goes into a fingerprint: the first tokens, the last, and evenly spaced stretches between; 2 MiB at most."""
 
 
-class TokenSource:
+class TokenSource(NumberedRows):
     """Record i is the window of tokens [i * stride, i * stride + window), as int64; its id is its number i.
 
     Args:
@@ -93,20 +94,6 @@ class TokenSource:
             self._windows = _all_windows(np.asarray(self.tokens), self.window)
         found = self._windows[rows if self.stride == 1 else rows * self.stride]
         return torch.from_numpy(found if found.dtype == np.int64 else found.astype(np.int64))
-
-    def sample_id(self, index: int) -> int:
-        """Returns the number of the window."""
-        return int(index)
-
-    def sample_ids(self, rows: npt.NDArray[np.int64]) -> tuple[int, ...]:
-        """Returns the numbers of some windows."""
-        return tuple(rows.tolist())
-
-    def index_of(self, sample_id: SampleId) -> int:
-        """Returns the row of a window, which is its number; ValueError if there is none."""
-        if isinstance(sample_id, int) and 0 <= sample_id < len(self):
-            return sample_id
-        raise ValueError(f"no window has the id {sample_id!r}")
 
     def locate(self, index: int) -> str | None:
         """Returns the file and the tokens of a window; None for an array."""
