@@ -7,7 +7,7 @@ import datetime as dt
 import os
 import traceback
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Any, Literal
+from typing import Any
 
 import msgspec
 
@@ -125,7 +125,8 @@ def diagnose(
         stages=gathered.stages,
         skipped=skipped,
         cleared=cleared,
-        verdict=_verdict(findings, cleared, gathered),
+        verdict="findings" if findings else "clean" if _is_conclusive(cleared, gathered) else "inconclusive",
+        is_conclusive=_is_conclusive(cleared, gathered),
     )
 
 
@@ -204,15 +205,11 @@ def _describe_target(spec: str, gathered: Gathering) -> dict[str, Any]:
     return described | {"examined": examined}
 
 
-def _verdict(
-    findings: Sequence[FindingRow], cleared: Sequence[str], gathered: Gathering
-) -> Literal["clean", "findings", "inconclusive"]:
-    """`inconclusive` if no finding means nothing: hardly anything could be looked at, or no rule could judge."""
-    if findings:
-        return "findings"
+def _is_conclusive(cleared: Sequence[str], gathered: Gathering) -> bool:
+    """False if silence means nothing: hardly anything could be looked at, or no rule could judge."""
     reads = gathered.evidence.get(SampleReads)
     if isinstance(reads, SampleReads):
         is_enough = len(reads.ok) >= min(FEWEST_READABLE, reads.num_samples) and len(reads.ok) > 0
     else:
         is_enough = WorkerStreams in gathered.evidence
-    return "clean" if is_enough and cleared else "inconclusive"
+    return is_enough and bool(cleared)

@@ -18,6 +18,8 @@ __all__ = [
     "Environment",
     "EquivalenceRow",
     "FindingRow",
+    "IgnoredRow",
+    "KnownRow",
     "Report",
     "RunRow",
     "SkippedRow",
@@ -49,6 +51,31 @@ class FindingRow(msgspec.Struct, frozen=True, kw_only=True):
     where: str | None
     evidence: dict[str, Any]
     fix: ChosenFix
+    split: str | None = None
+    """Which of several loaders, e.g. `train` or `eval`, where a report is about more than one."""
+
+
+class IgnoredRow(msgspec.Struct, frozen=True, kw_only=True):
+    """One finding that a comment in the user's source takes for meant."""
+
+    finding: FindingRow
+    reason: str
+    """What the comment says after the codes."""
+    at: str
+    """`file:line` of the comment."""
+
+
+class KnownRow(msgspec.Struct, frozen=True, kw_only=True):
+    """One finding as a baseline remembers it: what makes it the same one again, and nothing that merely moves."""
+
+    code: str
+    place: str | None
+    """File and function, without the line number; None where the samples say it all."""
+    field: str | None
+    split: str | None = None
+    sample_ids: list[SampleId]
+    message: str
+    """What was said when the baseline was written; for people, never compared."""
 
 
 class SkippedRow(msgspec.Struct, frozen=True, kw_only=True):
@@ -123,6 +150,16 @@ class Report(msgspec.Struct, frozen=True, kw_only=True):
     """Codes of the rules that judged and found nothing."""
     verdict: Literal["clean", "findings", "inconclusive"]
     """inconclusive: no finding, but so little could be examined that silence proves nothing; the reasons are in `skipped`."""
+    is_conclusive: bool = True
+    """False: so little could be examined that silence of the other rules proves nothing."""
+    ignored: list[IgnoredRow] = []
+    """Findings that comments in the source take for meant; they do not count for the verdict."""
+    known: list[FindingRow] = []
+    """Findings that the baseline knows; they do not count for the verdict."""
+    vanished: list[KnownRow] = []
+    """What the baseline knows and was not seen this time, although its rule could judge."""
+    notes: list[str] = []
+    """Worth knowing, and no fault of the loader: an ignore without a reason, or one that matches nothing."""
 
     @property
     def exit_status(self) -> int:
@@ -130,3 +167,9 @@ class Report(msgspec.Struct, frozen=True, kw_only=True):
         if any(finding.severity != "info" for finding in self.findings):
             return 1
         return 3 if self.verdict == "inconclusive" else 0
+
+    def _repr_html_(self) -> str:
+        """Verdict and findings for a notebook."""
+        from headrace.doctor.report.html import render_short
+
+        return render_short(self)
