@@ -99,6 +99,7 @@ def judged(evidence, *, runs=None, verdict=None, target=None) -> Report:
         skipped=skipped,
         cleared=cleared,
         verdict=verdict or ("findings" if findings else "clean"),
+        is_conclusive=verdict != "inconclusive",
     )
 
 

@@ -7,14 +7,22 @@ from typing import Any
 import msgspec
 
 from headrace.doctor.report.model import SCHEMA_VERSION, Report
+from headrace.doctor.report.visible import visible
 from headrace.errors import ConfigurationError
 
 __all__ = ["from_json", "schema", "to_json"]
 
 
 def to_json(report: Report) -> bytes:
-    """Returns the report as indented UTF-8 JSON that ends with a line break. Same report, same bytes."""
-    return msgspec.json.format(msgspec.json.encode(report), indent=2) + b"\n"
+    """Returns the report as indented UTF-8 JSON that ends with a line break. Same report, same bytes.
+
+    Texts are as they are; only where one cannot be UTF-8 (a file name of other bytes) is it written out.
+    """
+    try:
+        data = msgspec.json.encode(report)
+    except UnicodeEncodeError:
+        data = msgspec.json.encode(visible(report))
+    return msgspec.json.format(data, indent=2) + b"\n"
 
 
 def from_json(data: bytes | str) -> Report:

@@ -11,9 +11,11 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from headrace.doctor.report.model import FindingRow, Report, SkippedRow
+from headrace.doctor.report.values import facts_of
+from headrace.doctor.report.visible import visible
 from headrace.doctor.wording import count, listing
 
-__all__ = ["render"]
+__all__ = ["finding_text", "render", "verdict_sentence"]
 
 LETTERS = {"error": "E", "warning": "W", "info": "I"}
 COLOURS = {"error": "1;31", "warning": "1;33", "info": "1;36", "clean": "1;32", "label": "2"}
@@ -26,6 +28,10 @@ STACK_LINES = 6
 """Lines of a stack that are shown; the JSON report has all of it."""
 CLEAN_LINES = 6
 """A healthy loader gets no more lines than this: blank ones go first, then the reasons of what was skipped."""
+MOST_REASONS = 4
+"""Reasons of skipped checks that are told, those of most checks first: what was found must stay in sight."""
+MOST_CODES = 5
+"""Codes that are named beside one reason."""
 
 
 def render(report: Report, *, width: int = 80, color: bool = False) -> str:
@@ -36,16 +42,22 @@ def render(report: Report, *, width: int = 80, color: bool = False) -> str:
         width: Columns to wrap at.
         color: True to mark severities with ANSI colours.
     """
+    report = visible(report)
     page = _Page(width, color)
     lines = [*page.verdict(report), *page.header(report.target)]
     for finding in report.findings:
         lines += ["", *page.finding(finding)]
-    rest = [*page.runs(report), *page.ending(report)]
+    rest = [*page.set_apart(report), *page.runs(report), *page.ending(report)]
     room = CLEAN_LINES - len(lines) - len(rest) if report.verdict == "clean" else None
     lines += ["", *page.checks(report, room=room), *rest]
     if not report.findings and len(lines) > CLEAN_LINES:
         lines = [line for line in lines if line]
     return "\n".join(lines) + "\n"
+
+
+def finding_text(row: FindingRow) -> str:
+    """Returns one finding as the report shows it, at 80 columns and without colour."""
+    return "\n".join(_Page(80, color=False).finding(row))
 
 
 class _Page:
@@ -77,7 +89,7 @@ class _Page:
         colour = next(
             (finding.severity for finding in report.findings), "clean" if report.verdict == "clean" else "warning"
         )
-        return self.wrap(_verdict(report), first=self.paint("VERDICT", colour) + "  ", columns=len("VERDICT  "))
+        return self.wrap(verdict_sentence(report), first=self.paint("VERDICT", colour) + "  ", columns=len("VERDICT  "))
 
     def header(self, target: Mapping[str, Any]) -> list[str]:
         """What was examined, in one line."""
@@ -95,7 +107,7 @@ class _Page:
         sure = "" if row.confidence >= 1 else f", {row.confidence:.0%} sure"
         stage = f"  (stage {row.stage}{sure})" if row.stage else ""
         lines = [f"{self.paint(f'{LETTERS[row.severity]} {row.code}', row.severity)} {row.name}{stage}"]
-        lines += self.wrap(row.message, first="  ")
+        lines += self.wrap(f"[{row.split}] {row.message}" if row.split else row.message, first="  ")
         for label, text in (
             ("ids", listing(row.sample_ids) if len(row.sample_ids) > 1 else ""),
             ("where", row.where or ""),
@@ -148,9 +160,20 @@ class _Page:
             return [*told, *crashed]
         return [
             f"{summary}:",
-            *(line for text in _by_reason(skipped) for line in self.wrap(text, first="  ")),
+            *(line for text in _main_reasons(skipped) for line in self.wrap(text, first="  ")),
             *crashed,
         ]
+
+    def set_apart(self, report: Report) -> list[str]:
+        """What does not count: known and ignored findings, what vanished, and notes; one line each where possible."""
+        lines = [f"{count(len(report.known), 'known finding')} (in the baseline)."] if report.known else []
+        if report.vanished:
+            gone = ", ".join(dict.fromkeys(row.code for row in report.vanished))
+            number = count(len(report.vanished), "finding")
+            lines.append(f"{number} of the baseline no longer seen: {gone}; --write-baseline brings it up to date.")
+        lines += [f"ignored: {one.finding.code} at {one.at}: {one.reason}" for one in report.ignored]
+        lines += [f"note: {note}" for note in report.notes]
+        return [line for text in lines for line in self.wrap(text, indent="  ")]
 
     def runs(self, report: Report) -> list[str]:
         """The experiments that did not come to their end."""
@@ -172,6 +195,8 @@ class _Page:
         examined, total = report.target.get("examined"), report.target.get("num_samples")
         if report.verdict == "inconclusive":
             return self.wrap("Remove what stopped it and run it again.")
+        if report.ignored or report.known:
+            return []
         if examined is None or total is None or examined >= total:
             return self.wrap("Nothing to fix: everything was examined.")
         return self.wrap(
@@ -179,11 +204,14 @@ class _Page:
         )
 
 
-def _verdict(report: Report) -> str:
+def verdict_sentence(report: Report) -> str:
+    """Returns the verdict as one sentence."""
     spec = report.target.get("spec") or "this loader"
     if not report.findings:
         if report.verdict == "inconclusive":
             return f"{spec} is undecided: nothing was found, but too little could be examined to call it clean."
+        if apart := _set_apart(report):
+            return f"{spec} has no finding that counts; {apart}."
         examined, total = report.target.get("examined"), report.target.get("num_samples")
         if examined is not None and total is not None and examined < total:
             return f"{spec}: no fault was found in the {examined:,} of {total:,} samples that were examined."
@@ -196,6 +224,12 @@ def _verdict(report: Report) -> str:
     named = {0: "", 1: f", in sample {next(iter(ids), None)}"}.get(len(ids), f", in {len(ids):,} named samples")
     first = report.findings[0]
     return f"{spec} has {has}{named}; begin with {first.code} {first.name}."
+
+
+def _set_apart(report: Report) -> str:
+    """`1 is ignored and 2 are known`; empty if nothing is."""
+    numbers = ((len(report.ignored), "ignored"), (len(report.known), "known"))
+    return " and ".join(f"{number:,} {'is' if number == 1 else 'are'} {word}" for number, word in numbers if number)
 
 
 def _counted(number: int | None, noun: str) -> str | None:
@@ -211,36 +245,22 @@ def _by_reason(skipped: Iterable[SkippedRow]) -> Iterator[str]:
         yield f"{', '.join(codes)}: {reason.rstrip('.')}"
 
 
+def _main_reasons(skipped: Sequence[SkippedRow]) -> list[str]:
+    """The reasons of most skipped checks, each with its first codes, and how many more there are."""
+    reasons: dict[str, list[str]] = {}
+    for row in skipped:
+        reasons.setdefault(row.reason, []).append(row.code)
+    main = sorted(reasons.items(), key=lambda pair: -len(pair[1]))
+    told = [f"{listing(codes, MOST_CODES)}: {reason.rstrip('.')}" for reason, codes in main[:MOST_REASONS]]
+    if left := main[MOST_REASONS:]:
+        codes = sum(len(codes) for _, codes in left)
+        told.append(f"and {count(codes, 'check')} for {count(len(left), 'other reason')} (--format json)")
+    return told
+
+
 def _evidence(row: FindingRow) -> str:
     """The numbers and texts behind a finding, without those that the message already says."""
-    facts = [
-        _fact(name, value)
-        for name, value in row.evidence.items()
-        if name != "stack" and value is not None and value not in ([], {})
-    ]
-    return "; ".join(f"{name} {text}" for name, text in facts if text not in row.message)
-
-
-def _fact(name: str, value: Any) -> tuple[str, str]:
-    """`size_bytes`, 130 -> `size`, `130 bytes`: the unit that ends a name goes behind the number."""
-    for suffix, unit in (("_bytes", " bytes"), ("_s", " s")):
-        if name.endswith(suffix) and isinstance(value, (int, float)):
-            return name.removesuffix(suffix).replace("_", " "), _value(value) + unit
-    return name.replace("_", " "), _value(value)
-
-
-def _value(value: Any) -> str:
-    if isinstance(value, Mapping):
-        return ", ".join(f"{name}: {_value(part)}" for name, part in value.items())
-    if isinstance(value, bool):
-        return "yes" if value else "no"
-    if isinstance(value, int):
-        return f"{value:,}"
-    if isinstance(value, float):
-        return f"{value:.3g}"
-    if isinstance(value, Sequence) and not isinstance(value, str):
-        return listing([_value(part) for part in value])
-    return str(value)
+    return "; ".join(f"{name} {text}" for name, text in facts_of(row) if text not in row.message)
 
 
 def _excerpt(stack: str) -> list[str]:

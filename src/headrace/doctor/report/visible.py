@@ -1,7 +1,7 @@
-"""Makes every text of a report fit to be shown: data, and with them ids and messages, may hold anything.
+r"""Makes every text of a report fit to be shown: data, and with them ids and messages, may hold anything.
 
 Control characters could paint over a terminal, a lone surrogate (a file name that is not UTF-8) cannot be written at
-all, and XML refuses a few more. They are shown as Python writes them: `\\x1b`, `\\udcff`.
+all, and XML refuses a few more. They are shown as Python writes them: `\x1b`, `\udcff`.
 """
 
 from __future__ import annotations
@@ -20,10 +20,10 @@ HIDDEN = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u2069\ud80
 
 
 def visible_text(text: str) -> str:
-    """Returns the text with what cannot be shown, or would not show itself, written out.
+    r"""Returns the text with what cannot be shown, or would not show itself, written out.
 
-    >>> visible_text("a\\x1b[31mb")
-    'a\\\\x1b[31mb'
+    >>> visible_text("a\x1b[31mb")
+    'a\\x1b[31mb'
     """
     return HIDDEN.sub(lambda found: found[0].encode("unicode_escape", "surrogatepass").decode("ascii"), text)
 
