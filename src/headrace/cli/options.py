@@ -14,6 +14,7 @@ __all__ = [
     "FormatOption",
     "IgnoreOption",
     "OutputFile",
+    "ReportFormat",
     "SelectOption",
     "Target",
     "parse_codes",
@@ -28,6 +29,17 @@ class Format(enum.StrEnum):
 
     text = "text"
     json = "json"
+
+
+class ReportFormat(enum.StrEnum):
+    """How a report is written."""
+
+    text = "text"
+    json = "json"
+    html = "html"
+    sarif = "sarif"
+    github = "github"
+    junit = "junit"
 
 
 def parse_duration(text: str | float) -> float:

@@ -9,7 +9,7 @@ import sys
 
 from headrace.errors import ConfigurationError
 
-__all__ = ["terminal_style", "write_result"]
+__all__ = ["check_output", "terminal_style", "write_result"]
 
 NARROW, WIDE = 60, 120
 """Columns: below, lines break in the middle of paths; above, the eye loses the line."""
@@ -22,6 +22,18 @@ def terminal_style() -> tuple[int, bool]:
     width = min(max(shutil.get_terminal_size().columns, NARROW), WIDE)
     # https://no-color.org: set and not empty means no colour.
     return width, not os.environ.get("NO_COLOR")
+
+
+def check_output(output: pathlib.Path) -> None:
+    """Refuses a file that could not be written: before an examination of minutes, not after it.
+
+    Raises:
+        ConfigurationError: its folder is not there, or it is a folder itself.
+    """
+    if output.is_dir():
+        raise ConfigurationError(f"cannot write {output}: it is a folder")
+    if not output.parent.is_dir():
+        raise ConfigurationError(f"cannot write {output}: there is no folder {output.parent}")
 
 
 def write_result(text: str, output: pathlib.Path | None) -> None:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import contextlib
 import sys
+import threading
 import time
 from collections.abc import Callable, Iterable, Iterator
 from typing import TextIO, TypeVar
@@ -36,18 +37,77 @@ class Heartbeat:
             self._stream.flush()
 
 
+class Task:
+    """What is being done now, and how much of the time for it is used; the message can be read at any moment."""
+
+    def __init__(self, message: str, budget_s: float | None, clock: Callable[[], float] = time.monotonic) -> None:
+        self._message = message
+        self._budget_s = budget_s
+        self._clock = clock
+        self._start = clock()
+
+    def __call__(self, message: str) -> None:
+        """Goes on to something else."""
+        self._message = message
+
+    def __str__(self) -> str:
+        if self._budget_s is None:
+            return self._message
+        used = min(1.0, (self._clock() - self._start) / self._budget_s)
+        return f"{self._message} ({used:.0%} of {self._budget_s:g} s used)"
+
+
 @contextlib.contextmanager
-def spinner(start: str, stream: TextIO | None = None) -> Iterator[Callable[[str], None]]:
-    """Shows what is being done while the block runs; the block calls the yielded function with each new message."""
+def spinner(
+    start: str, stream: TextIO | None = None, *, budget_s: float | None = None
+) -> Iterator[Callable[[str], None]]:
+    """Shows what is being done while the block runs; the block calls the yielded function with each new message.
+
+    Args:
+        start: What is being done first.
+        stream: Where to show it. Default: stderr.
+        budget_s: Seconds that all of it may take; shown with the share that is used.
+
+    It goes on by itself: an experiment that says nothing for minutes is seen to run all the same.
+    """
     stream = sys.stderr if stream is None else stream
+    task = Task(start, budget_s)
     if not stream.isatty():
-        yield Heartbeat(stream)
+        with _lines(Heartbeat(stream), task):
+            yield task
         return
     from rich.console import Console
-    from rich.markup import escape
+    from rich.live import Live
+    from rich.spinner import Spinner
+    from rich.text import Text
 
-    with Console(file=stream).status(escape(start)) as status:
-        yield lambda message: status.update(escape(message))
+    wheel = Spinner("dots")
+
+    def shown() -> Spinner:
+        wheel.update(text=Text(str(task), overflow="ellipsis", no_wrap=True))
+        return wheel
+
+    with Live(get_renderable=shown, console=Console(file=stream), transient=True, refresh_per_second=8) as live:
+        yield task
+        live.refresh()
+
+
+@contextlib.contextmanager
+def _lines(beat: Heartbeat, task: Task) -> Iterator[None]:
+    """Says once in a while what the task is, from a thread of its own, until the block ends."""
+    is_over = threading.Event()
+
+    def go_on() -> None:
+        while not is_over.wait(LINE_EVERY_S):
+            beat(str(task))
+
+    thread = threading.Thread(target=go_on, name="headrace-progress", daemon=True)
+    thread.start()
+    try:
+        yield
+    finally:
+        is_over.set()
+        thread.join()
 
 
 def bar(

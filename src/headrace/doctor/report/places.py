@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import pathlib
 import re
 import urllib.parse
 from typing import Any
@@ -33,14 +34,25 @@ def source_line(where: str | None) -> Place | None:
 
 
 def place_of(row: FindingRow, report: Report) -> Place | None:
-    """Returns the file that a finding is about: its own line or file, else the file of TARGET; None: there is none."""
+    """Returns the file that a finding is about: its own line or file, else the file of TARGET; None: there is none.
+
+    Paths start at the current folder where they can: render a report in the folder in which it was made.
+    """
     where = row.where or ""
     if place := source_line(where):
-        return place
+        return dataclasses.replace(place, file=_from_here(place.file))
     if _SOURCE.fullmatch(where) or ("/" in where and "://" not in where):
-        return Place(where)
+        return Place(_from_here(where))
     file = target_file(report.target)
-    return None if file is None else Place(file)
+    return None if file is None else Place(_from_here(file))
+
+
+def _from_here(file: str) -> str:
+    """The file relative to the current folder if it lies below it: code hosts know no other folder."""
+    try:
+        return str(pathlib.PurePath(file).relative_to(pathlib.Path.cwd()))
+    except (ValueError, OSError):
+        return file
 
 
 def target_file(target: dict[str, Any]) -> str | None:

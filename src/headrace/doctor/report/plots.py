@@ -14,8 +14,8 @@ from headrace.errors import MissingExtra
 __all__ = ["plot_runs", "plot_stages"]
 
 WIDTH_IN = 7.2
-"""Inches: with the text at 10 points it is about as large as the text of the page."""
-BAR_IN = 0.34
+"""Inches: with the text at 9 points it is about as large as the text of the page."""
+BAR_IN = 0.27
 MOST_BARS = 24
 NAME_CHARS = 28
 
@@ -64,10 +64,10 @@ def _bars(rows: Sequence[tuple[str, float, str]], unit: str, colours: Sequence[s
         axes.set_xlim(0, max(values) * 1.32)  # room for the numbers behind the bars
         axes.set_xlabel(unit)
         for place, (_, value, remark) in enumerate(rows):
-            told = f"  {value:,.3g}" + (f"  ({remark})" if remark else "")
-            axes.text(value, place, told, va="center", color=INK)
+            told = f"{value:,.3g}" + (f" ({remark})" if remark else "")
+            axes.annotate(told, (value, place), (5, 0), textcoords="offset points", va="center", color=INK)
 
-    return _svg(draw, height_in=0.75 + BAR_IN * len(rows), salt=salt)
+    return _svg(draw, height_in=0.62 + BAR_IN * len(rows), salt=salt)
 
 
 def _svg(draw: Callable[[Any], None], *, height_in: float, salt: str) -> str:
@@ -81,7 +81,7 @@ def _svg(draw: Callable[[Any], None], *, height_in: float, salt: str) -> str:
         "svg.hashsalt": salt,  # same report, same bytes; and no two plots of a page share an id
         "text.parse_math": False,  # names may hold dollars
         "font.family": "sans-serif",
-        "font.size": 10,
+        "font.size": 9,
         "axes.edgecolor": LINE,
         "axes.labelcolor": INK,
         "xtick.color": INK,

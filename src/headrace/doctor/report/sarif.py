@@ -107,7 +107,8 @@ def _location(row: FindingRow, report: Report) -> dict[str, Any]:
         location["physicalLocation"] = {"artifactLocation": {"uri": uri, **base}}
         if place.line is not None:
             location["physicalLocation"]["region"] = {"startLine": place.line}
-    if place is None or (row.where is not None and place.file != row.where and source_line(row.where) is None):
+    is_own = place is not None and (source_line(row.where) is not None or (row.where or "").endswith(place.file))
+    if not is_own:
         named = row.where or str(report.target.get("spec") or report.target.get("kind") or "loader")
         location["logicalLocations"] = [{"fullyQualifiedName": named}]
     return location
@@ -133,7 +134,9 @@ def _invocation(report: Report) -> dict[str, Any]:
             {
                 "associatedRule": {"id": row.code},
                 "level": "error" if row.crashed else "note",
-                "message": {"text": f"{row.code} {row.name}: {'failed itself' if row.crashed else 'skipped'}: {row.reason}"},
+                "message": {
+                    "text": f"{row.code} {row.name}: {'failed itself' if row.crashed else 'skipped'}: {row.reason}"
+                },
             }
             for row in report.skipped
         ],

@@ -83,12 +83,13 @@ def apply_baseline(report: Report, baseline: Baseline) -> Report:
     notes = list(report.notes)
     seen: set[Identity] = {identity(known_row(row.finding)) for row in report.ignored}
     for finding in report.findings:
-        key = identity(known_row(finding))
+        remembered = known_row(finding)
+        key = identity(remembered)
         seen.add(key)
         ids = agreed.get(key)
         if ids is None:
             fresh.append(finding)
-        elif new := [sample_id for sample_id in finding.sample_ids if sample_id not in ids]:
+        elif new := [sample_id for sample_id in remembered.sample_ids if sample_id not in ids]:
             fresh.append(finding)
             notes.append(f"{finding.code}: not in the baseline yet: {listing(new)}")
         else:

@@ -7,6 +7,7 @@ import json
 
 from headrace.doctor.report.model import FindingRow, KnownRow
 from headrace.doctor.report.places import source_line
+from headrace.doctor.report.visible import visible_text
 
 __all__ = ["Identity", "fingerprint", "identity", "known_row"]
 
@@ -15,15 +16,15 @@ Identity = tuple[str, str | None, str | None, str | None]
 
 
 def known_row(row: FindingRow) -> KnownRow:
-    """Returns what is remembered of a finding."""
-    field = row.evidence.get("field")
+    """Returns what is remembered of a finding; texts as they can be shown, because a file keeps nothing else."""
+    place, field = _steady_place(row), row.evidence.get("field")
     return KnownRow(
         code=row.code,
-        place=_steady_place(row),
-        field=None if field is None else str(field),
+        place=None if place is None else visible_text(place),
+        field=None if field is None else visible_text(str(field)),
         split=row.split,
-        sample_ids=list(row.sample_ids),
-        message=row.message,
+        sample_ids=[visible_text(one) if isinstance(one, str) else one for one in row.sample_ids],
+        message=visible_text(row.message),
     )
 
 
