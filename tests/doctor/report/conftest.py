@@ -60,9 +60,7 @@ REPORTS = st.builds(
     target=st.fixed_dictionaries({}, optional={"spec": ANY | st.just("train.py:loader"), "num_samples": st.just(9)}),
     findings=st.lists(FINDINGS, max_size=4),
     runs=st.lists(
-        st.builds(
-            RunRow, name=ANY, outcome=st.sampled_from(["done", "stuck"]), wall_s=st.floats(0, 99), detail=ANY
-        ),
+        st.builds(RunRow, name=ANY, outcome=st.sampled_from(["done", "stuck"]), wall_s=st.floats(0, 99), detail=ANY),
         max_size=2,
     ),
     stages=st.lists(

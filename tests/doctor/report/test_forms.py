@@ -235,9 +235,9 @@ def test_places(report, row, where, uri, line):
 def test_paths_below_the_current_folder_are_relative(report, row, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     text = write_as("sarif", report(row(where=str(tmp_path / "photos/7.png"))))
-    assert unquote(json.loads(text)["runs"][0]["results"][0]["locations"][0]["physicalLocation"]["artifactLocation"]["uri"]) == (
-        "photos/7.png"
-    )
+    assert unquote(
+        json.loads(text)["runs"][0]["results"][0]["locations"][0]["physicalLocation"]["artifactLocation"]["uri"]
+    ) == ("photos/7.png")
 
 
 def test_a_rule_is_described_for_the_code_host(report, row):
@@ -252,5 +252,8 @@ def test_what_does_not_count_is_suppressed_with_its_reason(report, row):
 
     one = IgnoredRow(finding=row(), reason="meant", at="train.py:3")
     results = json.loads(write_as("sarif", report(ignored=[one], known=[row("HR101")])))["runs"][0]["results"]
-    assert [(r["ruleId"], r["suppressions"][0]["kind"]) for r in results] == [("HR101", "external"), ("HR301", "inSource")]
+    assert [(r["ruleId"], r["suppressions"][0]["kind"]) for r in results] == [
+        ("HR101", "external"),
+        ("HR301", "inSource"),
+    ]
     assert "meant" in results[1]["suppressions"][0]["justification"]

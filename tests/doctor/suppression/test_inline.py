@@ -49,6 +49,7 @@ def test_on_the_line_the_class_or_the_target(write, row, report, place):
     assert (after.findings, after.verdict, after.exit_status, after.notes) == ([], "clean", 0, [])
     assert [(one.finding.code, one.reason) for one in after.ignored] == [("HR306", "each worker draws the same")]
     assert after.ignored[0].at.startswith("train.py:")
+    assert apply_comments(after) == after
 
 
 @pytest.mark.parametrize("where", [None, "dataset.generator", "train.py:5", "other.py:6"])
@@ -117,3 +118,10 @@ def test_a_variable_under_a_condition_and_a_local_class(tmp_path, monkeypatch, r
     target = {"spec": "train.py:loader", "dataset": "train.make.<locals>.Local"}
     after = apply_comments(report(row("HR306"), row("HR601"), target=target))
     assert [one.finding.code for one in after.ignored] == ["HR306", "HR601"]
+
+
+def test_the_class_of_a_module_that_is_already_imported(tmp_path, monkeypatch, load_file, row, report):
+    (tmp_path / "made_here.py").write_text("class Data:  # headrace: ignore[HR306] meant\n    pass\n")
+    module = load_file(tmp_path / "made_here.py")
+    target = {"spec": "an object", "dataset": f"{module.__name__}.Data"}
+    assert len(apply_comments(report(row("HR306"), target=target)).ignored) == 1

@@ -24,7 +24,7 @@ from headrace.errors import SampleId
 
 __all__ = ["MakeThumbnails", "make_thumbnails", "picture_of"]
 
-SIDE = 128
+SIDE = 112
 """Pixels of the longer side: enough to see what is wrong, some 10 KB, and too little to stand for the data."""
 SMALLEST = 4
 """Pixels of the shorter side below which a grid of numbers is a table and no picture."""

@@ -18,14 +18,16 @@ from headrace.doctor.report.plots import plot_runs, plot_stages
 from headrace.doctor.report.text import verdict_sentence
 from headrace.doctor.report.thumbnail import Thumbnail
 from headrace.doctor.report.values import facts_of
-from headrace.doctor.report.visible import visible
+from headrace.doctor.report.visible import visible, visible_text
 from headrace.doctor.wording import count
 from headrace.errors import MissingExtra, SampleId
 
 __all__ = ["render_page", "render_short"]
 
-MOST_FINDINGS = 200
-"""Findings that are shown whole: a page of more is read by nobody, and stays below 2 MB this way."""
+MOST_BYTES = 1_300_000
+"""Bytes of all findings together, pictures included, so that the page stays below 2 MB and can be mailed."""
+MOST_ROWS = 150
+"""Rows of a table, and findings of the short form: more is read by nobody."""
 MOST_IDS = 48
 LONGEST = 2000
 """Characters of one text; the JSON report has all of them."""
@@ -39,32 +41,33 @@ def render_page(report: Report, thumbnails: Sequence[Thumbnail] = ()) -> str:
         report: What to show.
         thumbnails: Pictures of flagged samples. They are data: give them only where the user asked for them.
     """
-    pictures: dict[SampleId, list[Thumbnail]] = {}
-    for picture in thumbnails:
-        pictures.setdefault(picture.sample_id, []).append(picture)
     shown = visible(report)
+    findings = _findings(shown, report, thumbnails)
     plots, no_plots = _plots(shown)
     values = {
         **_common(shown),
-        "findings": [
-            _finding(row, original, pictures)
-            for row, original in zip(shown.findings[:MOST_FINDINGS], report.findings, strict=False)
-        ],
-        "num_left_out": max(0, len(shown.findings) - MOST_FINDINGS),
+        "findings": findings,
+        "num_left_out": len(shown.findings) - len(findings),
+        "most": MOST_ROWS,
         "facts": _target_facts(shown),
         "reasons": _reasons(shown),
         "plots": plots,
         "no_plots": no_plots,
         "has_thumbnails": bool(thumbnails),
     }
-    return _environment().get_template("page.html.j2").render(values).strip() + "\n"
+    return _render("page.html.j2", values)
 
 
 def render_short(report: Report) -> str:
     """Returns verdict and findings as a piece of HTML whose style touches nothing around it."""
     shown = visible(report)
-    values = {**_common(shown), "rows": shown.findings[:MOST_FINDINGS]}
-    return _environment().get_template("short.html.j2").render(values).strip() + "\n"
+    values = {**_common(shown), "rows": shown.findings[:MOST_ROWS]}
+    return _render("short.html.j2", values)
+
+
+def _render(name: str, values: dict[str, Any]) -> str:
+    text: str = _environment().get_template(name).render(values)
+    return text.strip() + "\n"
 
 
 @functools.cache
@@ -98,22 +101,45 @@ def _common(report: Report) -> dict[str, Any]:
     }
 
 
-def _finding(row: FindingRow, original: FindingRow, pictures: dict[SampleId, list[Thumbnail]]) -> dict[str, Any]:
-    """One finding as the page shows it. Pictures are found by the ids as they are, not as they are shown."""
-    found = [picture for sample_id in original.sample_ids for picture in pictures.get(sample_id, ())]
+def _findings(shown: Report, report: Report, thumbnails: Sequence[Thumbnail]) -> list[dict[str, Any]]:
+    """Each finding with its HTML, as many as there is room for; the picture of a sample stands where it is first named.
+
+    Pictures are found by the ids as they are, not as they are shown.
+    """
+    from markupsafe import Markup
+
+    pictures: dict[SampleId, list[Thumbnail]] = {}
+    for picture in thumbnails:
+        pictures.setdefault(picture.sample_id, []).append(picture)
+    found: list[dict[str, Any]] = []
+    room = MOST_BYTES
+    for row, original in zip(shown.findings, report.findings, strict=True):
+        mine = [one for sample_id in dict.fromkeys(original.sample_ids) for one in pictures.pop(sample_id, ())]
+        values = {"number": len(found) + 1, "row": row, "words": WORDS}
+        html = _render("finding.html.j2", {**values, "one": _finding(row, mine)})
+        if mine and len(html.encode()) > room:
+            html = _render("finding.html.j2", {**values, "one": _finding(row, ())})
+        room -= len(html.encode())
+        if room < 0:
+            break
+        found.append({"row": row, "html": Markup(html)})  # noqa: S704 - made by a template that escapes
+    return found
+
+
+def _finding(row: FindingRow, pictures: Sequence[Thumbnail]) -> dict[str, Any]:
+    """One finding as the page shows it."""
     return {
-        "row": row,
-        "facts": [(name, _clip(text)) for name, text in facts_of(row)],
+        "facts": [(_clip(name, 200), _clip(text)) for name, text in facts_of(row)],
         "stack": _clip(str(row.evidence.get("stack") or ""), 3 * LONGEST),
         "ids": row.sample_ids[:MOST_IDS],
         "num_more_ids": max(0, len(row.sample_ids) - MOST_IDS),
         "pictures": [
             {
-                "caption": " ".join(filter(None, [f"{picture.sample_id}", picture.field and f"[{picture.field}]"])),
-                "note": picture.note,
+                "caption": visible_text(f"{picture.sample_id} {f'[{picture.field}]' if picture.field else ''}".strip()),
+                "note": visible_text(picture.note),
                 "data": None if picture.png is None else base64.b64encode(picture.png).decode("ascii"),
             }
-            for picture in found
+            for picture in pictures
         ],
     }
 

@@ -59,7 +59,8 @@ def _file_of_module(name: str, folders: Sequence[str]) -> str | None:
             return None
         spec = importlib.machinery.PathFinder.find_spec(part, path)
         if spec is None:
-            return getattr(sys.modules.get(name), "__file__", None)
+            loaded = getattr(sys.modules.get(name), "__file__", None)  # one that was imported in a way of its own
+            return _shown(loaded) if isinstance(loaded, str) else None
         path = None if spec.submodule_search_locations is None else list(spec.submodule_search_locations)
     origin = None if spec is None else spec.origin
     return _shown(origin) if origin is not None and origin.endswith(".py") else None

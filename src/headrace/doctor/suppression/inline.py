@@ -24,7 +24,10 @@ __all__ = ["apply_comments"]
 
 
 def apply_comments(report: Report) -> Report:
-    """Returns the report with the ignored findings set apart; reads source files, executes nothing."""
+    """Returns the report with the ignored findings set apart; reads source files, executes nothing.
+
+    Applied twice it is as applied once.
+    """
     defined = definitions(report.target)
     comments = [comment for file in _files(report, defined) for comment in read_comments(file)]
     if not comments:
@@ -32,7 +35,7 @@ def apply_comments(report: Report) -> Report:
     honoured = [comment for comment in comments if comment.reason and comment.codes]
     left: list[FindingRow] = []
     ignored: list[IgnoredRow] = []
-    used: set[tuple[str, str]] = set()
+    used = {(one.at, one.finding.code) for one in report.ignored}
     for finding in report.findings:
         matching = [comment for comment in honoured if _speaks_for(comment, finding, defined)]
         used |= {(comment.at, finding.code) for comment in matching}
@@ -40,7 +43,7 @@ def apply_comments(report: Report) -> Report:
             ignored.append(IgnoredRow(finding=finding, reason=matching[0].reason, at=matching[0].at))
         else:
             left.append(finding)
-    notes = [*report.notes, *_faults(comments), *_idle(honoured, used, report)]
+    notes = list(dict.fromkeys([*report.notes, *_faults(comments), *_idle(honoured, used, report)]))
     if not ignored:
         return msgspec.structs.replace(report, notes=notes)
     return with_findings(report, left, ignored=[*report.ignored, *ignored], notes=notes)
@@ -70,7 +73,7 @@ def _speaks_for(comment: Comment, finding: FindingRow, defined: Iterable[Definit
 
 def _faults(comments: Iterable[Comment]) -> Iterable[str]:
     """What is wrong with comments that cannot be honoured."""
-    known = [rule.code for rule in catalogue.rules()]
+    known = {rule.code for rule in catalogue.rules()}
     for comment in comments:
         if not comment.codes:
             yield f"{comment.at}: the ignore names no rule, so it is not honoured: write  # headrace: ignore[HR...] why"
