@@ -84,6 +84,6 @@ def test_blocks_run_and_print_what_the_page_shows(blocks, page, tmp_path, monkey
 def test_blocks_that_look_like_code_are_marked_as_such(blocks, page):
     # A block in an unknown or missing language would never be run, and nobody would notice.
     for block in blocks.read_blocks(page):
-        assert block.language in {"python", "console", "text", "toml", "json"}, f"{page.name}:{block.line}"
+        assert block.language in {"python", "console", "text", "toml", "json", "yaml"}, f"{page.name}:{block.line}"
         if block.language == "console":
             assert any(True for _ in blocks.read_commands(block)), f"{page.name}:{block.line}: no line starts with `$ `"
