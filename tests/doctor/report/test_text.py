@@ -12,7 +12,7 @@ DATA = st.data()
 @given(DATA)
 def test_no_text_of_a_report_reaches_the_terminal_as_a_command(made_up, data):
     text = render(data.draw(made_up.reports))
-    assert not [one for one in text if ord(one) < 32 and one != "\n" and one != "\t"]
+    assert not [one for one in text if ord(one) < 32 and one not in "\n\t"]
 
 
 def skipped(number, num_reasons):

@@ -28,13 +28,12 @@ def to_junit(report: Report) -> bytes:
     }
     numbers = {name: str(value) for name, value in counts.items()}
     seconds = f"{sum(run.wall_s for run in report.runs):.3f}"
-    suites = ET.Element("testsuites", name="headrace", time=seconds, **numbers)
-    suite = ET.SubElement(
-        suites, "testsuite", name=f"headrace {spec}", time=seconds, timestamp=report.created, **numbers
-    )
-    suite.extend(cases)
+    suites = ET.Element("testsuites", {"name": "headrace", "time": seconds, **numbers})
+    told = {"name": f"headrace {spec}", "time": seconds, "timestamp": report.created, **numbers}
+    ET.SubElement(suites, "testsuite", told).extend(cases)
     ET.indent(suites)
-    return ET.tostring(suites, encoding="utf-8", xml_declaration=True) + b"\n"
+    written: bytes = ET.tostring(suites, encoding="utf-8", xml_declaration=True)
+    return written + b"\n"
 
 
 def _names(report: Report) -> dict[str, str]:

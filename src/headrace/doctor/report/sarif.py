@@ -30,7 +30,7 @@ def to_sarif(report: Report) -> bytes:
     """Returns the report as SARIF, indented UTF-8 JSON that ends with a line break. Same report, same bytes."""
     report = visible(report)
     rows = [*report.findings, *report.known, *(one.finding for one in report.ignored)]
-    codes = sorted({row.code: None for row in (*rows, *report.skipped)} | dict.fromkeys(report.cleared))
+    codes = sorted({*(row.code for row in rows), *(row.code for row in report.skipped), *report.cleared})
     results = [_result(row, report, codes) for row in report.findings]
     results += [{**_result(row, report, codes), **_known()} for row in report.known]
     results += [{**_result(one.finding, report, codes), **_ignored(one.reason, one.at)} for one in report.ignored]
@@ -63,7 +63,8 @@ def _rule(code: str, rows: list[FindingRow], skipped: list[SkippedRow]) -> dict[
     found = {rule.code: rule for rule in catalogue.rules()}.get(code)
     described: dict[str, Any] = {"id": code, "helpUri": rule_page(code)}
     if found is None:
-        return described | {"name": next((row.name for row in (*rows, *skipped) if row.code == code), code)}
+        names = {**{row.code: row.name for row in skipped}, **{row.code: row.name for row in rows}}
+        return described | {"name": names.get(code, code)}
     why, how = inspect.cleandoc(found.rationale), found.fix.text
     markdown = f"{why}\n\n**How to mend it.** {how}"
     if found.fix.snippet is not None:
