@@ -95,7 +95,7 @@ def _common(report: Report) -> dict[str, Any]:
         "report": report,
         "verdict": verdict_sentence(report),
         "worst": worst,
-        "word": {"error": "Errors", "warning": "Warnings", "info": "Remarks", "clean": "Clean"}.get(worst, "Undecided"),
+        "word": {"error": "Faults found", "warning": "Warnings", "info": "Remarks", "clean": "Clean"}.get(worst, "Undecided"),
         "counts": [(kind, count(severities.count(kind), word)) for kind, word in WORDS.items() if kind in severities],
         "words": WORDS,
     }

@@ -60,7 +60,7 @@ def _bars(rows: Sequence[tuple[str, float, str]], unit: str, colours: Sequence[s
         places = range(len(rows))
         axes.barh(places, values, color=list(colours[: len(rows)]), height=0.62)
         axes.set_yticks(places, [_short(name) for name, _, _ in rows])
-        axes.invert_yaxis()
+        axes.set_ylim(len(rows) - 0.5, -0.5)  # the first on top; bars of one height, however many there are
         axes.set_xlim(0, max(values) * 1.32)  # room for the numbers behind the bars
         axes.set_xlabel(unit)
         for place, (_, value, remark) in enumerate(rows):
