@@ -138,6 +138,17 @@ def test_an_ignore_with_a_reason_in_the_source(capsys, tmp_path):
     assert [(one["finding"]["code"], one["reason"]) for one in report["ignored"]] == [("HR301", "meant")]
 
 
+def test_an_ignore_on_the_class_speaks_through_a_subset(capsys, tmp_path):
+    source = (tmp_path / "train.py").read_text()
+    source = source.replace(
+        "class Stuck(list):", "class Odd(list):  # headrace: ignore[HR301] meant\n    pass\n\nclass Stuck(list):"
+    )
+    source += "part = DataLoader(torch.utils.data.Subset(Odd(images), range(5, 10)), batch_size=4)\n"
+    (tmp_path / "train.py").write_text(source)
+    status, report = report_of(capsys, "train.py:part")
+    assert (status, [one["finding"]["code"] for one in report["ignored"]]) == (0, ["HR301"])
+
+
 def test_an_ignore_without_a_reason_is_not_honoured(capsys, tmp_path):
     source = (tmp_path / "train.py").read_text()
     (tmp_path / "train.py").write_text(source.replace("\nloader =", "\n# headrace: ignore[HR301]\nloader ="))

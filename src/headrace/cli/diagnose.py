@@ -43,7 +43,9 @@ def command(
     target: Target,
     output_format: Annotated[
         ReportFormat,
-        typer.Option("--format", help="text, html: for people. json, sarif, github, junit: for other programs."),
+        typer.Option(
+            "--format", metavar="FORM", help="text, html: for people. json, sarif, github, junit: for other programs."
+        ),
     ] = ReportFormat.text,
     output: OutputFile = None,
     html: Annotated[pathlib.Path | None, _file("html", "Also write a page to this file.")] = None,
@@ -87,7 +89,7 @@ def command(
     """Examines a loader without changing it, and names each fault with its sample.
 
     The loader runs in a process of its own, so a hang or a crash in it is a finding and not the end.
-    What [tool.headrace] of pyproject.toml says holds too: select, ignore, num-classes, contract, budget, baseline.
+    What the table tool.headrace of pyproject.toml says holds too: select, ignore, num-classes, contract, budget, baseline.
     """
     if quick and full:
         raise typer.BadParameter("--quick and --full exclude each other")
@@ -104,7 +106,7 @@ def command(
         per_sample_s=per_sample_s,
         quick=quick,
         full=full,
-        select=parse_codes(select) or settings.select,
+        select=settings.select if select is None else parse_codes(select),
         ignore=settings.ignore if ignore is None else parse_codes(ignore),
         contract=contract or settings.contract,
         num_classes=num_classes or settings.num_classes,

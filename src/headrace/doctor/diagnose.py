@@ -197,6 +197,7 @@ def _describe_target(spec: str, gathered: Gathering) -> dict[str, Any]:
         described |= {
             "kind": facts.kind,
             "dataset": gathered.introduction.dataset_kind,
+            "inside": list(dict.fromkeys(gathered.introduction.dataset_layers[1:])),
             "num_samples": facts.num_samples,
             "batch_size": facts.batch_size,
             "num_workers": facts.num_workers,

@@ -125,3 +125,9 @@ def test_the_class_of_a_module_that_is_already_imported(tmp_path, monkeypatch, l
     module = load_file(tmp_path / "made_here.py")
     target = {"spec": "an object", "dataset": f"{module.__name__}.Data"}
     assert len(apply_comments(report(row("HR306"), target=target)).ignored) == 1
+
+
+def test_the_class_inside_a_subset(write, row, report):
+    write(on_class="HR306] meant")
+    target = {"spec": "train.py:other", "dataset": "torch.utils.data.Subset", "inside": ["train.Photos"]}
+    assert len(apply_comments(report(row("HR306"), target=target)).ignored) == 1

@@ -21,6 +21,8 @@ class Introduction:
     facts: LoaderFacts
     dataset_kind: str
     """Class of the data set."""
+    dataset_layers: tuple[str, ...]
+    """Classes of the data set and of those inside it, outermost first."""
     collate: str
     """Name of what joins samples; torch's default rules for a bare data set."""
     has_default_collate: bool
@@ -68,6 +70,7 @@ class AskFacts:
                 collate=None if is_bare else subject.collate_name,
             ),
             dataset_kind=subject.dataset_kind,
+            dataset_layers=subject.dataset_layers,
             collate=subject.collate_name,
             has_default_collate=subject.has_default_collate,
             joins_samples=subject.joins_samples,

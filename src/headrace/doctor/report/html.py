@@ -95,7 +95,9 @@ def _common(report: Report) -> dict[str, Any]:
         "report": report,
         "verdict": verdict_sentence(report),
         "worst": worst,
-        "word": {"error": "Faults found", "warning": "Warnings", "info": "Remarks", "clean": "Clean"}.get(worst, "Undecided"),
+        "word": {"error": "Faults found", "warning": "Warnings", "info": "Remarks", "clean": "Clean"}.get(
+            worst, "Undecided"
+        ),
         "counts": [(kind, count(severities.count(kind), word)) for kind, word in WORDS.items() if kind in severities],
         "words": WORDS,
     }
@@ -147,10 +149,16 @@ def _finding(row: FindingRow, pictures: Sequence[Thumbnail]) -> dict[str, Any]:
 def _target_facts(report: Report) -> list[tuple[str, str]]:
     """What was examined, name by name, in the order of the report."""
     return [
-        (name.replace("num_", "").replace("_", " "), f"{value:,}" if isinstance(value, int) else _clip(str(value), 200))
+        (name.replace("num_", "").replace("_", " "), _target_value(value))
         for name, value in report.target.items()
-        if value is not None and name != "spec"
+        if value not in (None, []) and name != "spec"
     ]
+
+
+def _target_value(value: Any) -> str:
+    if isinstance(value, int):
+        return f"{value:,}"
+    return _clip(", ".join(map(str, value)) if isinstance(value, list) else str(value), 200)
 
 
 def _reasons(report: Report) -> list[tuple[str, list[str], bool]]:

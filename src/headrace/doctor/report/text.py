@@ -223,7 +223,8 @@ def verdict_sentence(report: Report) -> str:
     ids = {sample_id for finding in report.findings for sample_id in finding.sample_ids}
     named = {0: "", 1: f", in sample {next(iter(ids), None)}"}.get(len(ids), f", in {len(ids):,} named samples")
     first = report.findings[0]
-    return f"{spec} has {has}{named}; begin with {first.code} {first.name}."
+    apart = f" ({_set_apart(report)})" if _set_apart(report) else ""
+    return f"{spec} has {has}{named}; begin with {first.code} {first.name}{apart}."
 
 
 def _set_apart(report: Report) -> str:

@@ -64,6 +64,11 @@ class Subject:
         return _class_name(self.dataset)
 
     @property
+    def dataset_layers(self) -> tuple[str, ...]:
+        """Classes of the data set and of those inside it (of a Subset, a ConcatDataset), outermost first."""
+        return tuple(_class_name(one) for one in _layers(self.dataset))
+
+    @property
     def num_samples(self) -> int | None:
         """`len(dataset)`; None: it has none, or fails."""
         return _length(self.dataset)

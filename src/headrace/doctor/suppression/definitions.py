@@ -25,13 +25,16 @@ class Definition:
 
 
 def definitions(target: dict[str, Any]) -> list[Definition]:
-    """Returns where the TARGET of a report and the class of its data set are defined, as far as that is found."""
+    """Returns where the TARGET of a report and the classes of its data set, and of those inside it, are defined.
+
+    What is not found is left out: an installed library, an object without a name.
+    """
     place, _, attribute = str(target.get("spec") or "").rpartition(":")
     found = []
     file = place if place.endswith(".py") else _file_of_module(place, [])
     if file is not None:
         found.append(_find(file, attribute.split(".")))
-    found.append(_find_class(str(target.get("dataset") or ""), file))
+    found += [_find_class(str(name), file) for name in (target.get("dataset") or "", *(target.get("inside") or ()))]
     return [one for one in found if one is not None]
 
 
