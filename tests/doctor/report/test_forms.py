@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from headrace.doctor.report.formats import FORMATS, write_as
 from headrace.doctor.report.json import from_json, to_json
 from headrace.doctor.report.visible import visible, visible_text
+from headrace.doctor.suppression import apply_comments
 
 DATA = st.data()
 
@@ -64,6 +65,12 @@ def test_text_made_visible_stays_so_and_ordinary_text_stays_itself(text):
 def test_a_report_without_anything_hidden_is_itself(report, row):
     one = report(row(message="naïve 漢字 🙂 \t tab\nline"))
     assert visible(one) is one
+
+
+@given(DATA)
+def test_looking_for_comments_survives_any_place(made_up, data):
+    report = data.draw(made_up.reports)
+    assert not apply_comments(report).ignored[len(report.ignored) :]
 
 
 # JUnit.

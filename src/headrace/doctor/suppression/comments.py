@@ -38,7 +38,7 @@ def read_comments(file: str) -> list[Comment]:
     """Returns the ignore comments of a file, in order; none for a file that cannot be read as Python."""
     try:
         data = pathlib.Path(file).read_bytes()
-    except OSError:
+    except (OSError, ValueError):  # not there, or a name that no file can have
         return []
     found: list[Comment] = []
     waiting: list[tuple[int, re.Match[str]]] = []

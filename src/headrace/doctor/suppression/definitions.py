@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import dataclasses
 import importlib.machinery
+import os
 import pathlib
 import sys
 from collections.abc import Iterator, Sequence
@@ -32,6 +33,8 @@ def definitions(target: dict[str, Any]) -> list[Definition]:
     place, _, attribute = str(target.get("spec") or "").rpartition(":")
     found = []
     file = place if place.endswith(".py") else _file_of_module(place, [])
+    if file is not None and not os.path.isfile(file):  # noqa: PTH113 - this one takes names that no file can have
+        file = None
     if file is not None:
         found.append(_find(file, attribute.split(".")))
     found += [_find_class(str(name), file) for name in (target.get("dataset") or "", *(target.get("inside") or ()))]

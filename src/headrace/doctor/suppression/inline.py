@@ -57,7 +57,11 @@ def _files(report: Report, defined: Iterable[Definition]) -> list[str]:
 
 
 def _same(file: str) -> pathlib.Path:
-    return pathlib.Path(file).resolve()
+    """The file itself, whichever way it is named; a name that no file can have is left as it is."""
+    try:
+        return pathlib.Path(file).resolve()
+    except (OSError, ValueError):
+        return pathlib.Path(file)
 
 
 def _speaks_for(comment: Comment, finding: FindingRow, defined: Iterable[Definition]) -> bool:
