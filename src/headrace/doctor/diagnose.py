@@ -68,13 +68,16 @@ class Options:
         if self.full and self.quick:
             raise ConfigurationError("full and quick exclude each other: all samples, or few")
 
-    def wishes(self, kinds: Iterable[type[Evidence]]) -> Wishes:
+    def wishes(self, kinds: Iterable[type[Evidence]], *, spec: str = "") -> Wishes:
         """Returns what they mean for the probes, if the rules ask for these kinds of evidence."""
         limit = min(self.max_samples, QUICK_SAMPLES) if self.quick else self.max_samples
         return Wishes(
             max_samples=None if self.full else limit,
             max_streamed=200 if self.quick else 2000,
             seed=self.seed,
+            quick=self.quick,
+            walk_s=2.0 if self.quick else 8.0,
+            spec=spec,
             kinds=frozenset(kinds),
             contract=None if self.contract is None else os.fspath(self.contract),
             num_classes=self.num_classes,
@@ -112,8 +115,14 @@ def diagnose(
     chosen = tuple(rules) if rules is not None else _catalogue(options)
     created = dt.datetime.now(dt.UTC).astimezone().isoformat(timespec="seconds")
     with Lab(target_spec, budget=Budget(options.budget_s), per_sample_s=options.per_sample_s) as lab:
-        gathered = gather(lab, options.wishes(kind for rule in chosen for kind in rule.needs), progress or _say_nothing)
-    findings, skipped, cleared = _judge(chosen, gathered)
+        wishes = options.wishes((kind for rule in chosen for kind in rule.needs), spec=target_spec)
+        gathered = gather(lab, wishes, progress or _say_nothing)
+        splits = gathered.introduction.splits if gathered.introduction else ()
+        others = {name: gather(lab, wishes, progress or _say_nothing, name) for name in splits[1:]}
+    findings, skipped, cleared = _judge(chosen, gathered, splits[0] if others else None)
+    for name, companion in others.items():
+        _add_companion(name, companion, chosen, gathered, findings)
+    findings.sort(key=lambda row: (_SEVERITIES.index(row.severity), row.code))
     return Report(
         tool=f"headrace {__version__}",
         created=created,
@@ -139,7 +148,19 @@ def _say_nothing(_: str) -> None:
     """Nobody listens."""
 
 
-def _judge(rules: Iterable[Rule], gathered: Gathering) -> tuple[list[FindingRow], list[SkippedRow], list[str]]:
+def _add_companion(
+    name: str, companion: Gathering, rules: Iterable[Rule], gathered: Gathering, findings: list[FindingRow]
+) -> None:
+    """Adds what was found in another loader of TARGET, and its runs. What the first one has too is said once."""
+    known = {(row.code, row.message) for row in findings}
+    found, _, _ = _judge(rules, companion, name)
+    findings += [row for row in found if (row.code, row.message) not in known]
+    gathered.runs += [msgspec.structs.replace(run, name=f"{name}: {run.name}") for run in companion.runs]
+
+
+def _judge(
+    rules: Iterable[Rule], gathered: Gathering, split: str | None
+) -> tuple[list[FindingRow], list[SkippedRow], list[str]]:
     """Lets each rule judge. One that lacks evidence, or that fails itself, is a row of its own and not the end."""
     findings: list[FindingRow] = []
     skipped: list[SkippedRow] = []
@@ -151,7 +172,9 @@ def _judge(rules: Iterable[Rule], gathered: Gathering) -> tuple[list[FindingRow]
             skipped.append(SkippedRow(code=rule.code, name=rule.name, reason="; ".join(reasons)))
             continue
         try:
-            found = [_row(rule, finding) for finding in rule.judge(*(gathered.evidence[kind] for kind in rule.needs))]
+            found = [
+                _row(rule, finding, split) for finding in rule.judge(*(gathered.evidence[kind] for kind in rule.needs))
+            ]
         except Exception as error:
             place = traceback.extract_tb(error.__traceback__)[-1]
             reason = f"{type(error).__name__}: {error} ({os.path.basename(place.filename)}:{place.lineno})"  # noqa: PTH119 - a text
@@ -164,7 +187,7 @@ def _judge(rules: Iterable[Rule], gathered: Gathering) -> tuple[list[FindingRow]
     return findings, sorted(skipped, key=lambda row: row.code), sorted(cleared)
 
 
-def _row(rule: Rule, finding: Finding) -> FindingRow:
+def _row(rule: Rule, finding: Finding, split: str | None) -> FindingRow:
     fix = finding.fix or rule.fix
     return FindingRow(
         code=rule.code,
@@ -177,6 +200,7 @@ def _row(rule: Rule, finding: Finding) -> FindingRow:
         sample_ids=list(finding.sample_ids),
         where=finding.where,
         evidence=_plain(finding.evidence),
+        split=split,
         fix=ChosenFix(text=fix.text, safety=fix.safety, snippet=fix.snippet),
     )
 

@@ -100,6 +100,8 @@ class Lab:
         self._budget = budget
         self._per_sample_s = per_sample_s
         self._child: Child | None = None
+        self.split = ""
+        """Name of the loader that experiments get, where TARGET has several; empty: the first."""
         self.loading_s: float | None = None
         """Seconds that the first child took to start and to load TARGET; None: it has not."""
 
@@ -108,6 +110,11 @@ class Lab:
 
     def __exit__(self, *_: object) -> None:
         self.close()
+
+    @property
+    def left_s(self) -> float:
+        """Seconds of the budget that are left."""
+        return self._budget.left_s
 
     def close(self) -> None:
         """Ends the child, if there is one, and everything that it started."""
@@ -133,7 +140,7 @@ class Lab:
         started = time.monotonic()
         ending = None
         try:
-            if child.send(experiment):
+            if child.send((self.split, experiment)):
                 ending = self._watch(child, receive, started)
             if ending is None:
                 ending = self._crashed(child, started)

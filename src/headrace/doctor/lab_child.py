@@ -21,6 +21,7 @@ from headrace.doctor.probes import spies
 from headrace.doctor.recorder import FlightRecorder
 from headrace.doctor.stacks import innermost_at, user_traceback
 from headrace.doctor.subject import Subject
+from headrace.doctor.subject.groups import split_up
 from headrace.doctor.target import load_target
 from headrace.errors import TargetError
 
@@ -38,16 +39,25 @@ def main(arguments: list[str]) -> None:
     bench = Bench(FlightRecorder(recorder_number))
     spies.install(bench)
     try:
-        subject = Subject(load_target(arguments[4]))
-        if not subject.is_iterable:
-            spies.enter_transforms(bench, subject.transform_slots())
+        subjects = _hold(load_target(arguments[4]), bench)
     except TargetError as error:
         connection.send(("refused", (error, None if error.__cause__ is None else user_traceback(error.__cause__))))
         return
     connection.send(("loaded", None))
     with contextlib.suppress(EOFError):
         while True:
-            _serve(connection.recv(), subject, bench, connection)
+            split, experiment = connection.recv()
+            _serve(experiment, subjects[split], bench, connection)
+
+
+def _hold(target: Any, bench: Bench) -> dict[str, Subject]:
+    """The loaders of TARGET by name; the first one under the empty name too. Each knows the others."""
+    subjects = {name: Subject(loader) for name, loader in split_up(target).items()}
+    for subject in subjects.values():
+        subject.siblings = subjects
+        if not subject.is_iterable:
+            spies.enter_transforms(bench, subject.transform_slots())
+    return {"": next(iter(subjects.values())), **subjects}
 
 
 def _serve(experiment: Any, subject: Subject, bench: Bench, connection: Connection) -> None:

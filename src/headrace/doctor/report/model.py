@@ -49,6 +49,8 @@ class FindingRow(msgspec.Struct, frozen=True, kw_only=True):
     where: str | None
     evidence: dict[str, Any]
     fix: ChosenFix
+    split: str | None = None
+    """Name of the loader that has it, where TARGET has several: train, val, ...; null: the only one."""
 
 
 class SkippedRow(msgspec.Struct, frozen=True, kw_only=True):
