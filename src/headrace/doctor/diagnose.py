@@ -17,9 +17,10 @@ from headrace.doctor.environment import describe_environment
 from headrace.doctor.evidence import Evidence, SampleReads, WorkerStreams
 from headrace.doctor.gathering import Gathering, Wishes, gather
 from headrace.doctor.lab import Budget, Lab
+from headrace.doctor.launch import ForkOfCaller
 from headrace.doctor.report.model import ChosenFix, FindingRow, Report, SkippedRow
 from headrace.doctor.rule import Finding, Rule
-from headrace.doctor.target import check_spec
+from headrace.doctor.target import check_spec, check_target
 from headrace.errors import ConfigurationError
 
 __all__ = ["Options", "diagnose"]
@@ -85,7 +86,7 @@ class Options:
 
 
 def diagnose(
-    target_spec: str,
+    target: Any,
     options: Options | None = None,
     *,
     command: str,
@@ -95,7 +96,8 @@ def diagnose(
     """Examines a loader or data set in a child process and returns the report.
 
     Args:
-        target_spec: TARGET: `train.py:make_loader`, or `package.module:attribute`.
+        target: TARGET: `train.py:make_loader`, or `package.module:attribute`; or a loader or data set itself, which is
+            then examined in forks of this process.
         options: How to examine.
         command: What was typed, for the report.
         progress: Told, in a few words, what is being done.
@@ -109,13 +111,24 @@ def diagnose(
     Whatever the user's code does in the child, this process goes on; afterwards nothing that was started is left.
     """
     options = options or Options()
-    check_spec(target_spec)
+    is_spec = isinstance(target, str)
+    if is_spec:
+        check_spec(target)
+    else:
+        check_target(target)
+        if not hasattr(os, "fork"):
+            raise ConfigurationError(
+                "an object can only be examined where processes can fork", do="headrace diagnose train.py:make_loader"
+            )
+    target_spec = target if is_spec else _name_of(target)
     if options.contract is not None:
         Contract.load(options.contract)  # a misspelt key should not wait for the data
     chosen = tuple(rules) if rules is not None else _catalogue(options)
     created = dt.datetime.now(dt.UTC).astimezone().isoformat(timespec="seconds")
-    with Lab(target_spec, budget=Budget(options.budget_s), per_sample_s=options.per_sample_s) as lab:
-        wishes = options.wishes((kind for rule in chosen for kind in rule.needs), spec=target_spec)
+    launcher = None if is_spec else ForkOfCaller(target)
+    budget = Budget(options.budget_s)
+    with Lab(target_spec, budget=budget, per_sample_s=options.per_sample_s, launcher=launcher) as lab:
+        wishes = options.wishes((kind for rule in chosen for kind in rule.needs), spec=target_spec if is_spec else "")
         gathered = gather(lab, wishes, progress or _say_nothing)
         splits = gathered.introduction.splits if gathered.introduction else ()
         others = {name: gather(lab, wishes, progress or _say_nothing, name) for name in splits[1:]}
@@ -136,6 +149,12 @@ def diagnose(
         cleared=cleared,
         verdict=_verdict(findings, cleared, gathered),
     )
+
+
+def _name_of(target: Any) -> str:
+    """How a report calls an object: by its class."""
+    kind = type(target)
+    return f"this {kind.__name__}" if kind.__name__ != "dict" else "these loaders"
 
 
 def _catalogue(options: Options) -> tuple[Rule, ...]:

@@ -126,6 +126,12 @@ class Report(msgspec.Struct, frozen=True, kw_only=True):
     verdict: Literal["clean", "findings", "inconclusive"]
     """inconclusive: no finding, but so little could be examined that silence proves nothing; the reasons are in `skipped`."""
 
+    def text(self, *, width: int = 80) -> str:
+        """Returns the report as `headrace diagnose` prints it, wrapped at `width` columns."""
+        from headrace.doctor.report.text import render  # a rendering of this model, which knows no renderings else
+
+        return render(self, width=width)
+
     @property
     def exit_status(self) -> int:
         """0 clean, 1 findings of severity error or warning, 3 inconclusive."""
