@@ -9,9 +9,11 @@ from __future__ import annotations
 import ast
 import dataclasses
 import functools
+import importlib
 import inspect
 import json
 import pathlib
+import pkgutil
 import re
 import sys
 from collections.abc import Iterable, Iterator
@@ -156,9 +158,19 @@ def evidence_table(record: type[Any]) -> str:
     return f"`{record.__name__}`: {words}\n\n| field | type | meaning |\n|---|---|---|\n{rows}"
 
 
+@functools.cache
+def record_names() -> dict[str, Any]:
+    """Every name that the rooms of evidence give away, from all their files."""
+    files = [
+        importlib.import_module(f"{evidence.__name__}.{found.name}")
+        for found in pkgutil.iter_modules(evidence.__path__)
+    ]
+    return {name: getattr(module, name) for module in (view, *files) for name in module.__all__}
+
+
 def records_of(kinds: Iterable[type[Any]]) -> list[type[Any]]:
     """The kinds of evidence and the records that their fields hold, each once, outermost first."""
-    known = {name: getattr(module, name) for module in (evidence, view) for name in module.__all__}
+    known = record_names()
     found = list(kinds)
     for record in found:
         for field in dataclasses.fields(record):

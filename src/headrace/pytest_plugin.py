@@ -45,7 +45,7 @@ class Check(Protocol):
             ignore: Codes, or beginnings of codes, of rules to leave out.
             select: The same, of the only rules to judge.
             severity: The least severity that fails the test.
-            options: As for `headrace.diagnose`.
+            options: As for `headrace.diagnose`, and `max_samples`, `seed`.
         """
 
 
@@ -100,22 +100,11 @@ def make_check(request: pytest.FixtureRequest) -> Check:
 
 
 def _examine(target: Any, options: dict[str, Any], command: str) -> Report:
-    """The seam to the doctor: a TARGET by its name, anything else as the object that it is."""
+    """The seam to the doctor: as `headrace.diagnose`, with every option, and with the test as the command."""
+    from headrace.doctor.diagnose import Options, diagnose
     from headrace.doctor.suppression import apply_comments
 
-    if isinstance(target, str):
-        from headrace.doctor.diagnose import Options, diagnose
-
-        return apply_comments(diagnose(target, Options(**options), command=command))
-    import headrace
-
-    diagnose_object = getattr(headrace, "diagnose", None)
-    if diagnose_object is None:
-        raise pytest.UsageError(
-            'this version of headrace examines a loader by its name: headrace_check("train.py:make_loader")'
-        )
-    report: Report = diagnose_object(target, **options).report
-    return apply_comments(report)
+    return apply_comments(diagnose(target, Options(**options), command=command))
 
 
 def _codes(codes: str | Iterable[str]) -> tuple[str, ...]:

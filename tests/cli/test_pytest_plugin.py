@@ -7,7 +7,6 @@ import types
 import msgspec
 import pytest
 
-import headrace
 from headrace import pytest_plugin
 
 SOURCE = """
@@ -20,6 +19,16 @@ images[7] = torch.zeros(1, 4, 4)
 loader = DataLoader(images, batch_size=4)
 """
 TESTS = """
+import pytest
+from train import images
+from torch.utils.data import DataLoader
+
+def test_a_loader_made_here(headrace_check):
+    loader = DataLoader(images, batch_size=4)
+    with pytest.raises(pytest.fail.Exception, match="HR301"):
+        headrace_check(loader)
+    headrace_check(DataLoader(images[:7], batch_size=4))
+
 def test_sound(headrace_check):
     assert headrace_check("train.py:sound").verdict == "clean"
 
@@ -41,11 +50,13 @@ def test_in_a_real_run_with_pages(tmp_path):
         [sys.executable, "-m", "pytest", "-q", *words], cwd=tmp_path, capture_output=True, text=True, check=False
     )
     assert done.returncode == 1, done.stdout + done.stderr
-    assert "1 failed, 2 passed" in done.stdout
+    assert "1 failed, 3 passed" in done.stdout
     assert "E HR301 shape-mismatch" in done.stdout
     assert "page: pages/test_data.py-test_broken.html" in done.stdout
     assert "Traceback" not in done.stdout
     assert sorted(path.name for path in (tmp_path / "pages").iterdir()) == [
+        "test_data.py-test_a_loader_made_here-2.html",
+        "test_data.py-test_a_loader_made_here.html",
         "test_data.py-test_broken.html",
         "test_data.py-test_ignored.html",
         "test_data.py-test_sound.html",
@@ -58,11 +69,11 @@ def check(request, monkeypatch):
     asked = []
     monkeypatch.setattr(request.config.option, "headrace_html", None, raising=False)
 
-    def diagnose(target, **options):
-        asked.append((target, options))
-        return types.SimpleNamespace(report=target)
+    def diagnose(target, options, *, command):
+        asked.append((target, options, command))
+        return target
 
-    monkeypatch.setattr(headrace, "diagnose", diagnose, raising=False)
+    monkeypatch.setattr("headrace.doctor.diagnose.diagnose", diagnose)
     return types.SimpleNamespace(run=pytest_plugin.make_check(request), asked=asked)
 
 
@@ -105,7 +116,10 @@ def test_less_severe_findings_are_left_out_of_the_message(check):
 def test_options_go_on_to_the_doctor(check):
     target = reported()
     check.run(target, ignore=["HR1"], select="HR3, HR6", num_classes=3)
-    assert check.asked == [(target, {"ignore": ("HR1",), "select": ("HR3", "HR6"), "num_classes": 3})]
+    ((asked, options, command),) = check.asked
+    assert asked is target
+    assert (options.ignore, options.select, options.num_classes) == (("HR1",), ("HR3", "HR6"), 3)
+    assert command.startswith("pytest ")
 
 
 def test_undecided_is_said_and_is_no_failure(check):

@@ -123,15 +123,17 @@ def test_a_snippet_is_python_that_compiles_or_lines_for_a_shell(code, fix):
 def test_select_and_ignore_take_codes_and_beginnings_in_any_case():
     assert [rule.code for rule in catalogue.rules(select=["hr301"])] == ["HR301"]
     assert {rule.code[:3] for rule in catalogue.rules(select=["HR3"])} == {"HR3"}
-    assert {rule.code[:3] for rule in catalogue.rules(ignore=["HR3", "hr1"])} == {"HR6"}
-    assert [rule.code for rule in catalogue.rules(select=["HR30"], ignore=["HR302", "HR304"])][:2] == ["HR301", "HR305"]
+    families = {code[:3] for code in CODES}
+    assert {rule.code[:3] for rule in catalogue.rules(ignore=["HR3", "hr1"])} == families - {"HR3", "HR1"}
+    chosen = {rule.code for rule in catalogue.rules(select=["HR30"], ignore=["HR302", "HR304"])}
+    assert chosen == {code for code in CODES if code.startswith("HR30")} - {"HR302", "HR304"}
     assert catalogue.rules(select=["HR601"], ignore=["HR6"]) == ()
 
 
 @pytest.mark.parametrize("option", ["select", "ignore"])
 def test_an_unknown_code_is_refused_with_the_nearest_one(option):
-    with pytest.raises(ConfigurationError, match=rf"^{option}: no rule has the code 'HR602'; did you mean 'HR601'\?"):
-        catalogue.rules(**{option: ["hr602"]})
+    with pytest.raises(ConfigurationError, match=rf"^{option}: no rule has the code 'HR3011'; did you mean 'HR311'\?"):
+        catalogue.rules(**{option: ["hr3011"]})
     with pytest.raises(ConfigurationError, match=f"^{option}: no rule has the code ''"):
         catalogue.rules(**{option: [" "]})
 

@@ -120,6 +120,9 @@ def enter_transforms(bench: Bench, slots: Iterable[tuple[Any, str, Callable[...,
 class _Entered:
     """Stands for a transform, and is it in every other respect: attributes and class are the transform's own."""
 
+    stands_for = "_entered"
+    """Where the transform itself is, for those who walk through objects."""
+
     def __init__(self, bench: Bench, function: Callable[..., Any]) -> None:
         object.__setattr__(self, "_entered", (bench, function))
 

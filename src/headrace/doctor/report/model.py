@@ -52,7 +52,7 @@ class FindingRow(msgspec.Struct, frozen=True, kw_only=True):
     evidence: dict[str, Any]
     fix: ChosenFix
     split: str | None = None
-    """Which of several loaders, e.g. `train` or `eval`, where a report is about more than one."""
+    """Name of the loader that has it, where TARGET has several: train, val, ...; null: the only one."""
 
 
 class IgnoredRow(msgspec.Struct, frozen=True, kw_only=True):
@@ -160,6 +160,12 @@ class Report(msgspec.Struct, frozen=True, kw_only=True):
     """What the baseline knows and was not seen this time, although its rule could judge."""
     notes: list[str] = []
     """Worth knowing, and no fault of the loader: an ignore without a reason, or one that matches nothing."""
+
+    def text(self, *, width: int = 80) -> str:
+        """Returns the report as `headrace diagnose` prints it, wrapped at `width` columns."""
+        from headrace.doctor.report.text import render  # a rendering of this model, which knows no renderings else
+
+        return render(self, width=width)
 
     @property
     def exit_status(self) -> int:

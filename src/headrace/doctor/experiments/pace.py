@@ -1,0 +1,162 @@
+"""Walks through a torch loader in one process, then with its own workers: bytes, tensors and seconds per batch.
+
+No consumer takes part, so nothing here says whether a training loop waits; it says what workers cost and bring.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import dataclasses
+import os
+import pathlib
+import time
+from collections.abc import Iterator
+from typing import Any, ClassVar
+
+import psutil
+
+from headrace.contract.view import as_array, flatten
+from headrace.doctor.bench import Bench
+from headrace.doctor.evidence import Evidence
+from headrace.doctor.evidence.system import Pace
+from headrace.doctor.round import Round
+from headrace.doctor.subject import Subject
+from headrace.doctor.subject.rebuild import DEFAULT_PREFETCH, rebuild
+
+__all__ = ["STEP", "WalkTwice"]
+
+MOST_BATCHES = 60
+FEWEST_BATCHES = 8
+"""Fewer intervals than this say nothing of a pace."""
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class WalkTwice:
+    """The experiment; yields one Pace."""
+
+    name: ClassVar[str] = "pace without and with workers"
+    starts_processes: ClassVar[bool] = True
+
+    limit_s: float
+    """Seconds for each of the two walks, the first batch not counted."""
+    seed: int
+
+    def run(self, subject: Subject, bench: Bench) -> Iterator[Pace]:
+        """Walks; workers end before the result is told."""
+        bench.reseed(self.seed, "pace")
+        sizes: list[tuple[int, int]] = []
+        single = rebuild(subject.loader, num_workers=0)
+        before = _wanted_s(os.getpid())
+        single_s, _, wall_s = self._walk(iter(single), bench, skip=1, sizes=sizes)
+        single_share = (_wanted_s(os.getpid()) - before) / wall_s if wall_s else None
+        num_workers = subject.num_workers
+        prefetch = getattr(subject.loader, "prefetch_factor", None) or (DEFAULT_PREFETCH if num_workers else 0)
+        worker_s, first_s, worker_share = list[float](), None, None
+        if num_workers:
+            started = time.perf_counter()
+            walk = iter(rebuild(subject.loader))
+            wanted = _children_wanted()
+            try:
+                worker_s, first_s, wall_s = self._walk(
+                    walk, bench, skip=num_workers * prefetch, sizes=[], started=started
+                )
+                worker_share = _largest_share(wanted, _children_wanted(), wall_s)
+            finally:
+                with contextlib.suppress(AttributeError):
+                    walk._shutdown_workers()
+        middle = sorted(sizes)[len(sizes) // 2] if sizes else (0, 0)
+        yield Pace(
+            num_batches=subject.num_batches,
+            num_workers=num_workers,
+            prefetch_factor=prefetch,
+            batch_bytes=middle[0],
+            tensors_per_batch=middle[1],
+            single_s=tuple(single_s),
+            single_cpu_share=single_share,
+            worker_s=tuple(worker_s),
+            worker_first_s=first_s,
+            worker_cpu_share=worker_share,
+        )
+
+    def _walk(
+        self,
+        walk: Iterator[Any],
+        bench: Bench,
+        *,
+        skip: int,
+        sizes: list[tuple[int, int]],
+        started: float | None = None,
+    ) -> tuple[list[float], float | None, float]:
+        """Returns seconds between batches after the first `skip`, seconds to the first one, and seconds in all."""
+        begun = time.perf_counter() if started is None else started
+        last, first_s, intervals = begun, None, list[float]()
+        for number in range(skip + MOST_BATCHES):
+            with bench.holding(None, None, stage="batch"):
+                bench.stop_listening()
+                try:
+                    batch = next(walk)
+                except StopIteration:
+                    break
+            now = time.perf_counter()
+            if first_s is None:
+                first_s = now - begun
+                deadline = now + self.limit_s
+            elif number >= skip:
+                intervals.append(now - last)
+            if len(sizes) < FEWEST_BATCHES:
+                sizes.append(_size_of(batch))
+            last = time.perf_counter()
+            if last > deadline:
+                break
+        return intervals, first_s, last - begun
+
+
+def _size_of(batch: Any) -> tuple[int, int]:
+    """(bytes, number) of the tensors and arrays of a batch."""
+    arrays = [array for _, value in flatten(batch) if (array := as_array(value)) is not None]
+    return sum(array.nbytes for array in arrays), len(arrays)
+
+
+def _wanted_s(pid: int) -> float:
+    """Seconds for which all threads of a process ran or waited for a core: what it asked for, whoever else was there.
+
+    Linux tells it per thread, first number and second (Documentation/scheduler/sched-stats.rst).
+    """
+    total = 0
+    for task in pathlib.Path(f"/proc/{pid}/task").glob("*"):
+        with contextlib.suppress(OSError, ValueError):  # a thread that has just ended
+            ran, waited, _ = (task / "schedstat").read_text().split()
+            total += int(ran) + int(waited)
+    return total / 1e9
+
+
+def _children_wanted() -> dict[int, float]:
+    with contextlib.suppress(psutil.Error):
+        return {child.pid: _wanted_s(child.pid) for child in psutil.Process().children()}
+    return {}
+
+
+def _largest_share(before: dict[int, float], after: dict[int, float], wall_s: float) -> float | None:
+    """Cores that the busiest worker asked for."""
+    used = [seconds - before.get(pid, 0.0) for pid, seconds in after.items()]
+    return max(used) / wall_s if used and wall_s > 0 else None
+
+
+class _Step:
+    place = 610
+    gives: tuple[type[Evidence], ...] = (Pace,)
+    every_split = False
+
+    def run(self, round_: Round) -> None:
+        facts = round_.facts
+        if not facts.kind.endswith("DataLoader") or facts.kind.startswith("headrace"):
+            round_.found.lacks([Pace], "the worker count of this kind of loader cannot be changed from outside")
+            return
+        if any(one.read.outcome in {"stuck", "crashed"} for one in round_.prepared):
+            round_.found.lacks([Pace], "a sample that is stuck or crashes would end the walk")
+            return
+        experiment = WalkTwice(limit_s=round_.wishes.walk_s / 4, seed=round_.wishes.seed)
+        round_.gather(experiment, Pace, alone=True)
+
+
+STEP = _Step()

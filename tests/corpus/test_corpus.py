@@ -1,0 +1,69 @@
+"""The corpus in the tests: each case judged by the rules of its own folder, the healthy ones of the tutorials by all.
+
+`make corpus` lets every rule judge every case; it takes several times as long.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import importlib.util
+import pathlib
+import sys
+
+import pytest
+
+from headrace.doctor import catalogue
+
+HERE = pathlib.Path(__file__).parent
+
+
+def load_corpus():
+    spec = importlib.util.spec_from_file_location("corpus_of_the_doctor", HERE / "corpus.py")
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[spec.name] = module
+    spec.loader.exec_module(module)
+    return module
+
+
+corpus = load_corpus()
+CASES = corpus.cases()
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(300)
+@pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
+def test_the_doctor_says_what_must_be_said(case):
+    if reason := case.missing():
+        pytest.skip(reason)
+    codes = case.expect or ((case.folder.name.upper(),) if case.folder.name.startswith("hr") else ())
+    if codes:
+        case = dataclasses.replace(case, options=(*case.options, "--select", ",".join(codes)))
+    outcome = corpus.run(case)
+    assert not outcome.faults
+
+
+def test_every_rule_has_two_sick_cases_and_a_healthy_look_alike():
+    lacking = {}
+    for rule in catalogue.rules():
+        if rule.code in NO_CASES:
+            continue
+        sick = [case for case in CASES if rule.code in case.expect]
+        alike = [case for case in CASES if case.folder.name == rule.code.lower() and case.is_healthy]
+        if len(sick) < 2 or not alike:
+            lacking[rule.code] = (len(sick), len(alike))
+    assert lacking == {}
+
+
+NO_CASES = {
+    "HR002",  # a machine with a small /dev/shm
+    "HR004",  # a machine that others use
+    "HR401",  # a remark without an accelerator: never above info here
+}
+"""Rules whose fault a file cannot bring along."""
+
+
+def test_cases_give_the_tool_no_hint():
+    for case in CASES:
+        text = (case.folder / case.file).read_text(encoding="utf-8").lower()
+        assert "hr" + case.folder.name.removeprefix("hr") not in text or case.folder.name == "healthy"
+        assert not any(word in text for word in ("# bug", "# fault", "# wrong", "# broken", "headrace: ignore"))
