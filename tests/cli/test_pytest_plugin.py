@@ -26,17 +26,17 @@ from torch.utils.data import DataLoader
 def test_a_loader_made_here(headrace_check):
     loader = DataLoader(images, batch_size=4)
     with pytest.raises(pytest.fail.Exception, match="HR301"):
-        headrace_check(loader)
-    headrace_check(DataLoader(images[:7], batch_size=4))
+        headrace_check(loader, select="HR3")
+    headrace_check(DataLoader(images[:7], batch_size=4), select="HR3")
 
 def test_sound(headrace_check):
-    assert headrace_check("train.py:sound").verdict == "clean"
+    assert headrace_check("train.py:sound", select="HR3").verdict == "clean"
 
 def test_broken(headrace_check):
-    headrace_check("train.py:loader", max_samples=20)
+    headrace_check("train.py:loader", select="HR3", max_samples=20)
 
 def test_ignored(headrace_check):
-    headrace_check("train.py:loader", ignore="HR301")
+    headrace_check("train.py:loader", select="HR3", ignore="HR301")
 """
 
 
