@@ -25,6 +25,7 @@ from headrace.doctor.probes.collation import JoinSamples, choose_samples, try_co
 from headrace.doctor.probes.contracts import check_contract
 from headrace.doctor.probes.facts import AskFacts, Introduction
 from headrace.doctor.probes.reads import Prepared, ReadSamples, choose_indices, read_samples
+from headrace.doctor.probes.stream_reads import JoinStream, ReadStream, read_stream
 from headrace.doctor.probes.streams import CompareStreams
 from headrace.doctor.probes.targets import find_targets
 from headrace.doctor.report.model import RunRow, StageRow
@@ -108,14 +109,12 @@ class _Round:
         self._introduction = introduction
         self._facts = introduction.facts
         self._violations: list[Violation] = list(introduction.violations)
+        self._is_stream = self._facts.is_iterable or self._facts.num_samples is None
 
     def run(self) -> None:
         kinds = self._wishes.kinds
-        about_samples = kinds & {SampleReads, CollateTrial, ContractCheck}
-        if self._facts.is_iterable or self._facts.num_samples is None:
-            self._found.lacks(about_samples, "the data set is a stream: its samples cannot be asked for one by one")
-        elif about_samples:
-            prepared = self._read_samples(self._facts.num_samples)
+        if kinds & {SampleReads, CollateTrial, ContractCheck}:
+            prepared = self._read_stream() if self._is_stream else self._read_samples(self._facts.num_samples or 0)
             if kinds & {CollateTrial, ContractCheck}:
                 self._join_samples(prepared)
             self._check_contract(sum(one.read.outcome == "ok" for one in prepared))
@@ -132,10 +131,24 @@ class _Round:
         if not prepared and indices:
             self._found.lacks([SampleReads], f"no sample was examined: {_told(ending)}")
             return []
+        self._keep_reads(prepared, num_samples)
+        return prepared
+
+    def _read_stream(self) -> Sequence[Prepared]:
+        wishes = self._wishes
+        experiment = ReadStream(limit=wishes.max_samples, seed=wishes.seed, contract=wishes.contract)
+        walked = read_stream(self._lab, experiment, self._say)
+        self._found.note("reads", walked.ending, walked.detail)
+        if not walked.prepared and not walked.is_whole:
+            self._found.lacks([SampleReads], f"no sample was examined: {_told(walked.ending)}")
+            return []
+        self._keep_reads(walked.prepared, walked.num_samples)
+        return walked.prepared
+
+    def _keep_reads(self, prepared: Sequence[Prepared], num_samples: int) -> None:
         self._found.add(self._make_reads(prepared, num_samples))
         self._found.stages += _stage_rows(prepared)
         self._violations += [violation for one in prepared for violation in one.violations]
-        return prepared
 
     def _make_reads(self, prepared: Sequence[Prepared], num_samples: int) -> SampleReads:
         reads = tuple(one.read for one in prepared)
@@ -162,7 +175,9 @@ class _Round:
         self._say("joining samples")
         joined, ending = try_collation(
             self._lab,
-            JoinSamples(indices=chosen, seed=self._wishes.seed, contract=self._wishes.contract),
+            (JoinStream if self._is_stream else JoinSamples)(
+                indices=chosen, seed=self._wishes.seed, contract=self._wishes.contract
+            ),
             collate=self._introduction.collate,
             is_default=self._introduction.has_default_collate,
         )
@@ -187,6 +202,9 @@ class _Round:
     def _compare_streams(self) -> None:
         if not self._facts.is_iterable:
             self._found.lacks([WorkerStreams], "the data set is not a stream: a sampler shares its samples out")
+            return
+        if "streams" in self._introduction.cannot:
+            self._found.lacks([WorkerStreams], self._introduction.cannot["streams"])
             return
         self._say("comparing the workers' streams")
         # Without workers the fault sleeps until somebody adds some: two show it.

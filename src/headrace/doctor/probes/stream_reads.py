@@ -1,0 +1,247 @@
+"""Prepares samples of what can only be walked: in order from one pass, in one process, and then joins them.
+
+The same records as `reads`, so that every rule about samples judges streams too. A pass ends where its code ends it:
+what stands after a sample that failed may be out of reach.
+"""
+
+from __future__ import annotations
+
+import collections
+import contextlib
+import dataclasses
+from collections.abc import Callable, Iterator
+from typing import Any, ClassVar
+
+from headrace.contract.view import view_sample
+from headrace.doctor.bench import Bench
+from headrace.doctor.evidence import CollateTrial, SampleRead
+from headrace.doctor.lab import Ending, Lab
+from headrace.doctor.probes.collation import Joined, join
+from headrace.doctor.probes.contracts import ContractProbe
+from headrace.doctor.probes.reads import Prepared, describe_end, describe_failure, view_fields
+from headrace.doctor.probes.spies import describe_files
+from headrace.doctor.subject import Subject, Walk
+from headrace.errors import SampleId
+
+__all__ = ["JoinStream", "ReadStream", "Walked", "read_stream"]
+
+REACH = 4
+"""Samples are drawn up to this many times the number that is examined, so that the last quarter of them is spread."""
+MAX_FAILURES = 16
+"""Failures in a row after which a pass is given up: an iterator that is broken may raise for ever."""
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class Ended:
+    """The last record of a pass."""
+
+    num_drawn: int
+    is_whole: bool
+    """True if the pass came to its own end without a failure before it."""
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class ReadStream:
+    """The experiment; yields a Prepared per examined sample, in their order, then one Ended."""
+
+    name: ClassVar[str] = "reads"
+    starts_processes: ClassVar[bool] = False
+
+    limit: int | None
+    """Samples that are examined: the first three quarters in a row, then a spread. None: all."""
+    seed: int
+    """Seeds the global generators before the pass."""
+    contract: str | None = None
+    """Path of a contract file."""
+
+    def run(self, subject: Subject, bench: Bench) -> Iterator[Prepared | Ended]:
+        """Walks; an exception is the result of its sample."""
+        contract = ContractProbe(subject, self.contract)
+        spare: list[Prepared] = []
+        num_examined = num_failures = 0
+        is_whole, has_failed = False, False
+        with _pass(subject, bench, self.seed) as walk:
+            while self.limit is None or (num_examined < self.limit and walk.position < REACH * self.limit):
+                place = walk.position
+                one = _draw(walk, bench, contract)
+                if one is None:
+                    # A generator that raised has ended, whatever it had left.
+                    is_whole = not has_failed
+                    break
+                has_failed = has_failed or one.read.outcome != "ok"
+                num_failures = num_failures + 1 if one.read.outcome != "ok" else 0
+                if one.read.outcome != "ok" or self._is_chosen(place):
+                    num_examined += 1
+                    yield one
+                else:
+                    spare.append(one)
+                if num_failures == MAX_FAILURES:
+                    break
+            num_drawn = walk.position
+        # A short stream: those that were passed over are there already.
+        yield from spare[: (self.limit or 0) - num_examined] if is_whole else ()
+        yield Ended(num_drawn=num_drawn, is_whole=is_whole)
+
+    def _is_chosen(self, place: int) -> bool:
+        if self.limit is None:
+            return True
+        num_first = self.limit - self.limit // 4
+        gap = max(1, (REACH * self.limit - num_first) // max(1, self.limit // 4))
+        return place < num_first or (place - num_first + 1) % gap == 0
+
+
+@contextlib.contextmanager
+def _pass(subject: Subject, bench: Bench, seed: int) -> Iterator[Walk]:
+    """Begins a pass, which already runs the user's code, and closes it."""
+    bench.reseed(seed, "stream")
+    with bench.holding(None, None):
+        bench.stop_listening()
+        walk = subject.samples()
+    try:
+        yield walk
+    finally:
+        with contextlib.suppress(Exception):
+            walk.close()
+
+
+def _draw(walk: Walk, bench: Bench, contract: ContractProbe) -> Prepared | None:
+    """Draws one sample, named before by its place; None: the pass has ended."""
+    index = walk.position
+    fields: Any = ()
+    violations: Any = ()
+    failure: dict[str, Any] = {}
+    with bench.holding(index, walk.coming):
+        try:
+            sample = next(walk)
+        except StopIteration:
+            return None
+        except BaseException as error:  # also sys.exit() in a sample
+            failure = describe_failure(error, bench)
+        else:
+            bench.stop_listening()
+            fields, violations = view_fields(sample), contract.sample(sample, walk.key)
+    files = describe_files(bench.opened)
+    read = SampleRead(
+        index=index,
+        sample_id=walk.key,
+        path=walk.path or next((file.path for file in files), None),
+        outcome="error" if failure else "ok",
+        stage=failure.pop("stage", "done"),
+        wall_s=sum(bench.stage_s.values()),
+        files=files,
+        images=tuple(bench.images),
+        fields=fields,
+        **failure,
+    )
+    return Prepared(read=read, stage_s=bench.stage_s, violations=violations)
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class JoinStream:
+    """The experiment; yields one Joined: of chosen samples of a new pass, or of the first thing that is delivered."""
+
+    name: ClassVar[str] = "collation"
+    starts_processes: ClassVar[bool] = False
+
+    indices: tuple[int, ...]
+    """Places in the pass of the samples to join."""
+    seed: int
+    contract: str | None = None
+    """Path of a contract file."""
+
+    def run(self, subject: Subject, bench: Bench) -> Iterator[Joined]:
+        """Takes the samples at the same places again; the generators are seeded as before."""
+        if "join" in subject.cannot:
+            yield from self._delivered(subject, bench)
+            return
+        function = subject.collate()  # may import torch: no deadline runs yet
+        yield from join(function, list(self._prepare(subject, bench)), subject, bench, self.seed, self.contract)
+
+    def _prepare(self, subject: Subject, bench: Bench) -> Iterator[tuple[SampleId, Any]]:
+        wanted, last = set(self.indices), max(self.indices, default=-1)
+        with _pass(subject, bench, self.seed) as walk:
+            while walk.position <= last:
+                place = walk.position
+                with bench.holding(place, walk.coming):
+                    try:
+                        sample = next(walk)
+                    except StopIteration:
+                        return
+                    except Exception:  # noqa: S112 - the pass before has reported what it saw; this is about joining
+                        if walk.position == place:
+                            return
+                        continue
+                if place in wanted:
+                    yield walk.key, sample
+
+    def _delivered(self, subject: Subject, bench: Bench) -> Iterator[Joined]:
+        """What comes first is what the loader makes of its samples."""
+        bench.reseed(self.seed, "stream")
+        items = None
+        batch: Any = None
+        error: BaseException | None = None
+        with bench.holding(0, "batch 0" if subject.is_batched else "#0", stage="collate"):
+            try:
+                items = subject.epoch()
+                batch = next(items)
+            except StopIteration:
+                return
+            except BaseException as raised:
+                error = raised
+        if error is not None:
+            return  # the pass before has reported it; nothing is known about the joining of its samples
+        trial = CollateTrial(
+            collate=subject.collate_name,
+            is_default=False,
+            sample_ids=("batch 0" if subject.is_batched else "#0",),
+            succeeded=True,
+            batch_fields=view_sample(batch),
+        )
+        with contextlib.suppress(Exception):
+            Walk(items).close()
+        violations = ContractProbe(subject, self.contract).batch(batch, ()) if subject.is_batched else ()
+        yield Joined(trial=trial, wall_s=bench.stage_s["collate"], violations=violations)
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class Walked:
+    """What came of a pass."""
+
+    prepared: tuple[Prepared, ...]
+    """In the order of the pass."""
+    num_samples: int
+    """All there are, if the pass came to its end; else one more than were drawn, for the rest that was not seen."""
+    is_whole: bool
+    """True if the pass came to its own end, without a failure before it."""
+    ending: Ending
+
+    @property
+    def detail(self) -> str:
+        """`64 samples of a pass; 1 error`."""
+        counts = collections.Counter(one.read.outcome for one in self.prepared)
+        troubles = [f"{counts[outcome]} {outcome}" for outcome in ("error", "stuck", "crashed") if counts[outcome]]
+        whole = "a whole pass" if self.is_whole else "a pass"
+        return "; ".join([f"{len(self.prepared):,} samples of {whole}", *troubles])
+
+
+def read_stream(lab: Lab, experiment: ReadStream, say: Callable[[str], None]) -> Walked:
+    """Runs the experiment once. A sample that is stuck or ends the interpreter is the last one that can be reached."""
+    tried: list[Prepared] = []
+    ended: list[Ended] = []
+
+    def receive(record: Prepared | Ended) -> None:
+        if isinstance(record, Ended):
+            ended.append(record)
+            return
+        tried.append(record)
+        say(f"{len(tried):,} samples prepared")
+
+    ending = lab.run(experiment, receive)
+    if ending.outcome in {"stuck", "crashed"} and ending.mark is not None and ending.mark.index is not None:
+        tried.append(Prepared(read=describe_end(ending, ending.mark, ending.mark.index), stage_s={}))
+    tried.sort(key=lambda one: one.read.index)
+    is_whole = bool(ended) and ended[0].is_whole
+    num_drawn = ended[0].num_drawn if ended else max((one.read.index + 1 for one in tried), default=0)
+    num_samples = num_drawn if is_whole else num_drawn + 1
+    return Walked(prepared=tuple(tried), num_samples=num_samples, is_whole=is_whole, ending=ending)
+
