@@ -109,6 +109,7 @@ class _Round:
         self._introduction = introduction
         self._facts = introduction.facts
         self._violations: list[Violation] = list(introduction.violations)
+        self._stream_fails = False
         self._is_stream = self._facts.is_iterable or self._facts.num_samples is None
 
     def run(self) -> None:
@@ -139,6 +140,7 @@ class _Round:
         experiment = ReadStream(limit=wishes.max_samples, seed=wishes.seed, contract=wishes.contract)
         walked = read_stream(self._lab, experiment, self._say)
         self._found.note("reads", walked.ending, walked.detail)
+        self._stream_fails = walked.has_failed
         if not walked.prepared and not walked.is_whole:
             self._found.lacks([SampleReads], f"no sample was examined: {_told(walked.ending)}")
             return []
@@ -161,6 +163,7 @@ class _Round:
             num_samples=num_samples,
             reads=reads,
             is_full=len(reads) == num_samples,
+            is_stream=self._is_stream,
             num_classes=num_classes,
             num_classes_from=said_by,
             target_fields=targets or find_targets(readable, knows_classes=num_classes is not None),
@@ -206,6 +209,9 @@ class _Round:
         if "streams" in self._introduction.cannot:
             self._found.lacks([WorkerStreams], self._introduction.cannot["streams"])
             return
+        if self._stream_fails:
+            self._found.lacks([WorkerStreams], "the stream fails before its end, already in one process")
+            return
         self._say("comparing the workers' streams")
         # Without workers the fault sleeps until somebody adds some: two show it.
         num_workers = self._facts.num_workers or 2
@@ -213,6 +219,10 @@ class _Round:
         heard: list[WorkerStreams] = []
         experiment = CompareStreams(num_workers=num_workers, limit=self._wishes.max_streamed, seed=self._wishes.seed)
         ending = self._lab.run(experiment, heard.append)
+        if ending.outcome == "failed" and not self._facts.num_workers:
+            # They are not the user's: that some streams cannot be shared out is no trouble of this loader.
+            self._found.lacks([WorkerStreams], f"the loader has no workers, and two cannot walk it: {_told(ending)}")
+            return
         self._found.note("streams", ending, f"one process against {num_workers} workers")
         if heard:
             self._found.add(heard[0])

@@ -102,6 +102,8 @@ def describe_failure(error: BaseException, bench: Bench) -> dict[str, Any]:
     """Returns the fields of a SampleRead that say how it failed."""
     try:
         message = str(error).partition("\n")[0][:MESSAGE_CHARS]
+        if not message and error.__cause__ is not None:  # some libraries wrap an exception and add nothing
+            message = f"{type(error.__cause__).__name__}: {error.__cause__}".partition("\n")[0][:MESSAGE_CHARS]
     except Exception:  # a __str__ of the user's own that fails
         message = ""
     return {

@@ -9,6 +9,7 @@ from __future__ import annotations
 import collections
 import contextlib
 import dataclasses
+import traceback
 from collections.abc import Callable, Iterator
 from typing import Any, ClassVar
 
@@ -20,6 +21,7 @@ from headrace.doctor.probes.collation import Joined, join
 from headrace.doctor.probes.contracts import ContractProbe
 from headrace.doctor.probes.reads import Prepared, describe_end, describe_failure, view_fields
 from headrace.doctor.probes.spies import describe_files
+from headrace.doctor.stacks import is_user_code
 from headrace.doctor.subject import Subject, Walk
 from headrace.errors import SampleId
 
@@ -117,6 +119,8 @@ def _draw(walk: Walk, bench: Bench, contract: ContractProbe) -> Prepared | None:
             return None
         except BaseException as error:  # also sys.exit() in a sample
             failure = describe_failure(error, bench)
+            if walk.path is not None and not _is_users(error):
+                failure["error_at"] = None  # the file that it read says more than a line of the library that read it
         else:
             bench.stop_listening()
             fields, violations = view_fields(sample), contract.sample(sample, walk.key)
@@ -134,6 +138,11 @@ def _draw(walk: Walk, bench: Bench, contract: ContractProbe) -> Prepared | None:
         **failure,
     )
     return Prepared(read=read, stage_s=bench.stage_s, violations=violations)
+
+
+def _is_users(error: BaseException) -> bool:
+    """True if the user's own code was running when it was raised."""
+    return any(is_user_code(frame.filename) for frame in traceback.extract_tb(error.__traceback__))
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
@@ -214,6 +223,11 @@ class Walked:
     is_whole: bool
     """True if the pass came to its own end, without a failure before it."""
     ending: Ending
+
+    @property
+    def has_failed(self) -> bool:
+        """True if a sample failed, so that another pass will too."""
+        return any(one.read.outcome != "ok" for one in self.prepared)
 
     @property
     def detail(self) -> str:

@@ -172,6 +172,8 @@ class _Page:
         examined, total = report.target.get("examined"), report.target.get("num_samples")
         if report.verdict == "inconclusive":
             return self.wrap("Remove what stopped it and run it again.")
+        if examined is not None and total is None:
+            return self.wrap(f"Nothing to fix among the {examined:,} samples that were examined.")
         if examined is None or total is None or examined >= total:
             return self.wrap("Nothing to fix: everything was examined.")
         return self.wrap(
@@ -185,6 +187,8 @@ def _verdict(report: Report) -> str:
         if report.verdict == "inconclusive":
             return f"{spec} is undecided: nothing was found, but too little could be examined to call it clean."
         examined, total = report.target.get("examined"), report.target.get("num_samples")
+        if examined is not None and total is None:
+            return f"{spec}: no fault was found in the {examined:,} samples that were examined."
         if examined is not None and total is not None and examined < total:
             return f"{spec}: no fault was found in the {examined:,} of {total:,} samples that were examined."
         return f"{spec} is clean: no fault was found."

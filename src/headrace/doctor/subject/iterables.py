@@ -11,7 +11,7 @@ from headrace.doctor.subject.torch_loader import STREAM
 
 __all__ = ["BatchSequence", "Reiterable"]
 
-IN_ONE_PROCESS = "it has no option that headrace knows for the number of workers"
+IN_ONE_PROCESS = "what it does with workers, if anything, is inside it"
 
 
 class BatchSequence(Kind):
@@ -86,7 +86,7 @@ class Reiterable(Kind):
     @property
     def num_samples(self) -> int | None:
         return None  # `len` may count samples or batches
-    
+
     @property
     def num_batches(self) -> int | None:
         return length(self.target) if self.is_batched else None

@@ -80,7 +80,7 @@ class Walk(Iterator[Any]):
             raise
         except BaseException:
             self._name_it()
-            self.position += 1
+            self.position += (self._batch_size or 1) if self._splits else 1
             self.num_items += 1
             raise
         self.num_items += 1
