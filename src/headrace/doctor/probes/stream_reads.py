@@ -60,8 +60,8 @@ class ReadStream:
         """Walks; an exception is the result of its sample."""
         contract = ContractProbe(subject, self.contract)
         spare: list[Prepared] = []
-        num_examined = num_failures = 0
-        is_whole, has_failed = False, False
+        broken: list[Prepared] = []  # failures in a row, which may be the iterator's own
+        num_examined, is_whole, has_failed = 0, False, False
         with _pass(subject, bench, self.seed) as walk:
             while self.limit is None or (num_examined < self.limit and walk.position < REACH * self.limit):
                 place = walk.position
@@ -70,16 +70,27 @@ class ReadStream:
                     # A generator that raised has ended, whatever it had left.
                     is_whole = not has_failed
                     break
-                has_failed = has_failed or one.read.outcome != "ok"
-                num_failures = num_failures + 1 if one.read.outcome != "ok" else 0
-                if one.read.outcome != "ok" or self._is_chosen(place):
-                    num_examined += 1
+                if one.read.outcome == "ok":
+                    yield from broken
+                    broken.clear()
+                    if self._is_chosen(place):
+                        num_examined += 1
+                        yield one
+                    else:
+                        spare.append(one)
+                    continue
+                num_examined += 1
+                if not has_failed:
+                    has_failed = True
                     yield one
-                else:
-                    spare.append(one)
-                if num_failures == MAX_FAILURES:
+                    continue
+                broken.append(one)
+                if len(broken) == MAX_FAILURES:
+                    # Only what the user's own code raises is news: an iterator that has failed may raise for ever.
+                    broken = [failed for failed in broken if failed.read.error_at is not None]
                     break
             num_drawn = walk.position
+        yield from broken
         # A short stream: those that were passed over are there already.
         yield from spare[: (self.limit or 0) - num_examined] if is_whole else ()
         yield Ended(num_drawn=num_drawn, is_whole=is_whole)
@@ -119,8 +130,8 @@ def _draw(walk: Walk, bench: Bench, contract: ContractProbe) -> Prepared | None:
             return None
         except BaseException as error:  # also sys.exit() in a sample
             failure = describe_failure(error, bench)
-            if walk.path is not None and not _is_users(error):
-                failure["error_at"] = None  # the file that it read says more than a line of the library that read it
+            if not _is_users(error):
+                failure["error_at"] = None  # a line of the library that walks leads nowhere; the stack has it
         else:
             bench.stop_listening()
             fields, violations = view_fields(sample), contract.sample(sample, walk.key)

@@ -77,7 +77,8 @@ class GrainDataset(Kind):
 
     def __init__(self, target: Any) -> None:
         super().__init__(target)
-        self._unprefetched = _without_prefetch(target)
+        shares = _shares(target)
+        self._unprefetched = _without_prefetch(target if shares is None else shares[0])
         chain = list(_chain(self._unprefetched))
         batch = next((node for node in chain if _is_batch(node)), None)
         self._before_batch = self._unprefetched if batch is None else _without_prefetch(batch._parent)
@@ -87,8 +88,8 @@ class GrainDataset(Kind):
             self.batch_size = int(size) if size is not None else None
             self.drop_last = bool(attribute(batch, "_drop_remainder"))
             self.joins_apart = attribute(batch, "_batch_fn") or _default_join()
-        options = next((found for node in _chain(target) if (found := _process_options(node)) is not None), None)
-        self.num_workers = int(options or 0)
+        if shares is not None:
+            self.num_workers = len(shares)
 
     @classmethod
     def holds(cls, target: Any) -> bool:
@@ -114,7 +115,9 @@ class GrainDataset(Kind):
 
     def samples(self) -> Walk:
         dataset = self._before_batch
-        items = _Elements(dataset) if length(dataset) is not None else iter(dataset)
+        if type(dataset).__name__ == "PrefetchIterDataset":  # a MapDataset read by threads
+            dataset = dataset._parents[0]
+        items = _Elements(dataset) if descends_from(dataset, "grain", "MapDataset") else iter(dataset)
         return Walk(items, key_of=self.key_of)
 
 
@@ -147,21 +150,21 @@ def _chain(node: Any) -> Iterator[Any]:
         node = parents[0]
 
 
-def _process_options(node: Any) -> int | None:
-    name = type(node).__name__.lower()
-    if "prefetch" not in name or not ("process" in name or "multi" in name):
-        return None
-    count = attribute(node, "_num_workers")
-    if count is None:
-        count = attribute(attribute(node, "_multiprocessing_options"), "num_workers")
-    return int(count) if isinstance(count, int) else None
+def _shares(dataset: Any) -> list[Any] | None:
+    """The pipelines of the single workers below `mp_prefetch`; None: there is no such step at the end."""
+    for node in _chain(dataset):
+        if type(node).__name__ == "InterleaveIterDataset":
+            shares = list(attribute(node, "_datasets") or ())
+            return shares if shares and all("Process" in type(share).__name__ for share in shares) else None
+    return None
 
 
 def _without_prefetch(dataset: Any) -> Any:
     """The pipeline without steps at its end that only compute it elsewhere."""
     for node in _chain(dataset):
         name = type(node).__name__
-        if "Prefetch" not in name or name == "PrefetchIterDataset":  # the latter is where a MapDataset is read
+        # PrefetchIterDataset is where a MapDataset is read; the slice of one worker, where all of them take theirs.
+        if name == "PrefetchIterDataset" or not any(part in name for part in ("Prefetch", "MpContext", "WorkerSlice")):
             return node
     return dataset
 

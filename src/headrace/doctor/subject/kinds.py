@@ -9,8 +9,10 @@ from headrace.doctor.subject.headrace_loader import HeadraceLoader
 from headrace.doctor.subject.hugging_face import HuggingFaceStream
 from headrace.doctor.subject.iterables import BatchSequence, Reiterable
 from headrace.doctor.subject.kind import Kind
+from headrace.doctor.subject.litdata import LitDataLoader
 from headrace.doctor.subject.looking import descends_from
 from headrace.doctor.subject.map_style import MapStyle
+from headrace.doctor.subject.mosaic import MosaicStream
 from headrace.doctor.subject.tensorflow import TensorFlowDataset
 from headrace.doctor.subject.torch_loader import TorchLoader, TorchStream
 from headrace.doctor.subject.torchdata import TorchdataNodes
@@ -26,6 +28,7 @@ ACCEPTED = (
 _LIBRARIES: tuple[type[Kind], ...] = (
     WebPipeline,
     HuggingFaceStream,
+    MosaicStream,
     TorchdataNodes,
     GrainLoader,
     GrainDataset,
@@ -33,7 +36,7 @@ _LIBRARIES: tuple[type[Kind], ...] = (
     BatchSequence,
     TorchStream,
 )
-_LOADERS: tuple[type[TorchLoader], ...] = (HeadraceLoader, TorchLoader)
+_LOADERS: tuple[type[TorchLoader], ...] = (HeadraceLoader, LitDataLoader, TorchLoader)
 
 
 def find_kind(target: Any) -> Kind | None:

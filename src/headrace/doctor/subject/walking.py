@@ -121,13 +121,22 @@ def split_batch(batch: Any, batch_size: int | None = None) -> list[Any] | None:
     Plain is: every array has the same first dimension, and every list as many entries (or is itself made of such
     arrays). `batch_size` excludes what has more.
     """
+    if isinstance(batch, list) and batch and _is_unjoined(batch):
+        return list(batch)
     size = _size(batch)
     if size is None or size == 0 or (batch_size is not None and size > batch_size):
         return None
     try:
-        return [_part(batch, index, size) for index in range(size)]
+        return [_part(batch, index, size, is_whole=True) for index in range(size)]
     except _NotPlain:
         return None
+
+
+def _is_unjoined(batch: list[Any]) -> bool:
+    """True for a list of samples that nobody has joined; a list of arrays or of lists is a batch of several fields."""
+    return all(isinstance(part, (Mapping, tuple)) for part in batch) or not any(
+        _shape(part) or isinstance(part, list) for part in batch
+    )
 
 
 class _NotPlain(Exception):
@@ -151,14 +160,10 @@ def _size(batch: Any) -> int | None:
     if shape is not None:
         return shape[0] if shape else None
     parts = list(_values(batch))
-    if not parts and isinstance(batch, (list, tuple)):
-        return len(batch)
     shapes = [shape for part in parts if (shape := _shape(part))]
     if shapes:
         return shapes[0][0]
     lengths = {len(part) for part in parts if isinstance(part, (list, tuple))}
-    if isinstance(batch, list) and not lengths:
-        return len(batch)  # a list of samples that nobody joined
     return lengths.pop() if len(lengths) == 1 else None
 
 
@@ -172,7 +177,7 @@ def _values(batch: Any) -> Iterator[Any]:
             yield part
 
 
-def _part(value: Any, index: int, size: int) -> Any:
+def _part(value: Any, index: int, size: int, *, is_whole: bool = False) -> Any:
     shape = _shape(value)
     if shape is not None:
         if not shape or shape[0] != size:
@@ -181,7 +186,7 @@ def _part(value: Any, index: int, size: int) -> Any:
     if isinstance(value, Mapping):
         return {name: _part(inner, index, size) for name, inner in value.items()}
     if isinstance(value, (list, tuple)) and value:
-        if len(value) == size and not all((_shape(inner) or (None,))[0] == size for inner in value):
+        if not is_whole and len(value) == size and not all((_shape(inner) or (None,))[0] == size for inner in value):
             return value[index]
         parts = [_part(inner, index, size) for inner in value]
         return type(value)(*parts) if hasattr(value, "_fields") else tuple(parts)
