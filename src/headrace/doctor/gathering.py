@@ -25,7 +25,7 @@ from headrace.doctor.probes.collation import JoinSamples, choose_samples, try_co
 from headrace.doctor.probes.contracts import check_contract
 from headrace.doctor.probes.facts import AskFacts, Introduction
 from headrace.doctor.probes.reads import Prepared, ReadSamples, choose_indices, read_samples
-from headrace.doctor.probes.stream_reads import JoinStream, ReadStream, read_stream
+from headrace.doctor.probes.stream_reads import ReadStream, Walked, read_stream
 from headrace.doctor.probes.streams import CompareStreams
 from headrace.doctor.probes.targets import find_targets
 from headrace.doctor.report.model import RunRow, StageRow
@@ -109,7 +109,7 @@ class _Round:
         self._introduction = introduction
         self._facts = introduction.facts
         self._violations: list[Violation] = list(introduction.violations)
-        self._stream_fails = False
+        self._walked: Walked | None = None
         self._is_stream = self._facts.is_iterable or self._facts.num_samples is None
 
     def run(self) -> None:
@@ -140,7 +140,7 @@ class _Round:
         experiment = ReadStream(limit=wishes.max_samples, seed=wishes.seed, contract=wishes.contract)
         walked = read_stream(self._lab, experiment, self._say)
         self._found.note("reads", walked.ending, walked.detail)
-        self._stream_fails = walked.has_failed
+        self._walked = walked
         if not walked.prepared and not walked.is_whole:
             self._found.lacks([SampleReads], f"no sample was examined: {_told(walked.ending)}")
             return []
@@ -176,11 +176,10 @@ class _Round:
             self._found.lacks([CollateTrial], "no readable sample was found to join")
             return
         self._say("joining samples")
+        join = JoinSamples if self._walked is None else self._walked.joining
         joined, ending = try_collation(
             self._lab,
-            (JoinStream if self._is_stream else JoinSamples)(
-                indices=chosen, seed=self._wishes.seed, contract=self._wishes.contract
-            ),
+            join(indices=chosen, seed=self._wishes.seed, contract=self._wishes.contract),
             collate=self._introduction.collate,
             is_default=self._introduction.has_default_collate,
         )
@@ -209,7 +208,7 @@ class _Round:
         if "streams" in self._introduction.cannot:
             self._found.lacks([WorkerStreams], self._introduction.cannot["streams"])
             return
-        if self._stream_fails:
+        if self._walked is not None and self._walked.has_failed:
             self._found.lacks([WorkerStreams], "the stream fails before its end, already in one process")
             return
         self._say("comparing the workers' streams")

@@ -1,6 +1,6 @@
 """A batch is taken apart where it is plain how, and never where it is not; a pass names what it draws."""
 
-import collections
+from typing import NamedTuple
 
 import numpy as np
 import pytest
@@ -10,7 +10,10 @@ from hypothesis import strategies as st
 
 from headrace.doctor.subject.walking import Walk, split_batch
 
-Pair = collections.namedtuple("Pair", "image label")
+
+class Pair(NamedTuple):
+    image: object
+    label: object
 
 
 def joined(samples):
@@ -28,13 +31,15 @@ def same(left, right):
 @given(
     size=st.integers(1, 6),
     width=st.integers(0, 5),
-    form=st.sampled_from([
-        lambda x, i: x,
-        lambda x, i: {"image": x, "label": i},
-        lambda x, i: (x, i),
-        lambda x, i: Pair(x, i),
-        lambda x, i: {"image": x, "more": {"name": f"n{i}", "box": torch.ones(4) * i}},
-    ]),
+    form=st.sampled_from(
+        [
+            lambda x, i: x,
+            lambda x, i: {"image": x, "label": i},
+            lambda x, i: (x, i),
+            lambda x, i: Pair(x, i),
+            lambda x, i: {"image": x, "more": {"name": f"n{i}", "box": torch.ones(4) * i}},
+        ]
+    ),
 )
 def test_what_torch_joins_is_taken_apart_again(size, width, form):
     samples = [form(torch.full((3, width), float(i)), i) for i in range(size)]

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import copy
 import dataclasses
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any, ClassVar, Protocol
 
-from headrace.contract.view import view_sample
+from headrace.contract.view import ValueView, view_sample
 from headrace.doctor.bench import Bench
 from headrace.doctor.evidence import CollateTrial, SampleRead, Violation
 from headrace.doctor.lab import Ending, Experiment, Lab
@@ -16,7 +16,7 @@ from headrace.doctor.stacks import innermost_at
 from headrace.doctor.subject import Subject
 from headrace.errors import SampleId
 
-__all__ = ["JoinSamples", "Joined", "choose_samples", "find_odd", "join", "try_collation"]
+__all__ = ["JoinSamples", "Joined", "choose_samples", "find_odd", "form_of", "join", "try_collation"]
 
 MAX_SAMPLES = 8
 """Enough to show what does not fit; each failing sample is tried again in a pair."""
@@ -149,6 +149,11 @@ def find_odd(collate: Collate, samples: Sequence[Any], bench: Bench) -> list[int
     return sorted(unfit | set(apart))
 
 
+def form_of(fields: Iterable[ValueView]) -> tuple[Any, ...]:
+    """Returns what decides whether samples join: fields, kinds, dtypes, shapes."""
+    return tuple((view.field, view.kind, view.dtype, view.shape) for view in fields)
+
+
 def choose_samples(reads: Sequence[SampleRead], batch_size: int | None) -> tuple[int, ...]:
     """Returns the rows to join: at most a batch (None: of unknown size), at most 8, in data set order.
 
@@ -159,7 +164,7 @@ def choose_samples(reads: Sequence[SampleRead], batch_size: int | None) -> tuple
     readable = [read for read in reads if read.outcome == "ok"]
     kinds: dict[tuple[Any, ...], int] = {}
     for read in readable:
-        kinds.setdefault(tuple((view.field, view.kind, view.dtype, view.shape) for view in read.fields), read.index)
+        kinds.setdefault(form_of(read.fields), read.index)
     edges = [read.index for read in (readable[:1] + readable[-1:])]
     ranked = dict.fromkeys([*kinds.values(), *edges, *(read.index for read in readable)])
     return tuple(sorted(list(ranked)[:limit]))

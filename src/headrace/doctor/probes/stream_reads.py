@@ -17,7 +17,7 @@ from headrace.contract.view import view_sample
 from headrace.doctor.bench import Bench
 from headrace.doctor.evidence import CollateTrial, SampleRead
 from headrace.doctor.lab import Ending, Lab
-from headrace.doctor.probes.collation import Joined, join
+from headrace.doctor.probes.collation import Joined, form_of, join
 from headrace.doctor.probes.contracts import ContractProbe
 from headrace.doctor.probes.reads import Prepared, describe_end, describe_failure, view_fields
 from headrace.doctor.probes.spies import describe_files
@@ -164,61 +164,72 @@ class JoinStream:
     starts_processes: ClassVar[bool] = False
 
     indices: tuple[int, ...]
-    """Places in the pass of the samples to join."""
+    """Places in the pass of the samples to join; how many, and what they are, counts: a pass may shuffle anew."""
+    num_forms: int
+    """Forms of sample (fields, shapes, dtypes) that the pass before has shown: one of each is looked for."""
+    reach: int
+    """Samples that are drawn at most."""
     seed: int
     contract: str | None = None
     """Path of a contract file."""
 
     def run(self, subject: Subject, bench: Bench) -> Iterator[Joined]:
-        """Takes the samples at the same places again; the generators are seeded as before."""
+        """Takes as many samples, of as many forms, out of a new pass; the generators are seeded as before."""
         if "join" in subject.cannot:
             yield from self._delivered(subject, bench)
             return
         function = subject.collate()  # may import torch: no deadline runs yet
-        yield from join(function, list(self._prepare(subject, bench)), subject, bench, self.seed, self.contract)
+        yield from join(function, self._prepare(subject, bench), subject, bench, self.seed, self.contract)
 
-    def _prepare(self, subject: Subject, bench: Bench) -> Iterator[tuple[SampleId, Any]]:
-        wanted, last = set(self.indices), max(self.indices, default=-1)
+    def _prepare(self, subject: Subject, bench: Bench) -> list[tuple[SampleId, Any]]:
+        """Returns the first sample of each form, then the first of the others, in the order of the pass."""
+        size = len(self.indices)
+        first: dict[Any, tuple[int, SampleId, Any]] = {}
+        others: list[tuple[int, SampleId, Any]] = []
         with _pass(subject, bench, self.seed) as walk:
-            while walk.position <= last:
+            while walk.position < self.reach and not self._has_enough(len(first), len(others)):
                 place = walk.position
                 with bench.holding(place, walk.coming):
                     try:
                         sample = next(walk)
                     except StopIteration:
-                        return
-                    except Exception:  # noqa: S112 - the pass before has reported what it saw; this is about joining
+                        break
+                    except Exception:  # the pass before has reported what it saw; this is about joining
                         if walk.position == place:
-                            return
+                            break
                         continue
-                if place in wanted:
-                    yield walk.key, sample
+                drawn = (place, walk.key, sample)
+                form = form_of(view_fields(sample))
+                if form not in first:
+                    first[form] = drawn
+                elif len(others) < size:
+                    others.append(drawn)
+        chosen = sorted([*first.values(), *others][:size], key=lambda drawn: drawn[0])
+        return [(key, sample) for _, key, sample in chosen]
+
+    def _has_enough(self, num_forms: int, num_others: int) -> bool:
+        size = len(self.indices)
+        return num_forms >= min(self.num_forms, size) and num_forms + num_others >= size
 
     def _delivered(self, subject: Subject, bench: Bench) -> Iterator[Joined]:
         """What comes first is what the loader makes of its samples."""
         bench.reseed(self.seed, "stream")
-        items = None
-        batch: Any = None
-        error: BaseException | None = None
-        with bench.holding(0, "batch 0" if subject.is_batched else "#0", stage="collate"):
+        name = "batch 0" if subject.is_batched else "#0"
+        with bench.holding(0, name, stage="collate"):
             try:
-                items = subject.epoch()
-                batch = next(items)
-            except StopIteration:
+                walk = Walk(subject.epoch())
+                batch = next(walk)
+            except BaseException:  # the pass before has reported it; nothing is known about joining
                 return
-            except BaseException as raised:
-                error = raised
-        if error is not None:
-            return  # the pass before has reported it; nothing is known about the joining of its samples
         trial = CollateTrial(
             collate=subject.collate_name,
             is_default=False,
-            sample_ids=("batch 0" if subject.is_batched else "#0",),
+            sample_ids=(name,),
             succeeded=True,
             batch_fields=view_sample(batch),
         )
         with contextlib.suppress(Exception):
-            Walk(items).close()
+            walk.close()
         violations = ContractProbe(subject, self.contract).batch(batch, ()) if subject.is_batched else ()
         yield Joined(trial=trial, wall_s=bench.stage_s["collate"], violations=violations)
 
@@ -234,6 +245,12 @@ class Walked:
     is_whole: bool
     """True if the pass came to its own end, without a failure before it."""
     ending: Ending
+
+    def joining(self, indices: tuple[int, ...], *, seed: int, contract: str | None) -> JoinStream:
+        """Returns the experiment that joins samples like those at these places."""
+        forms = {form_of(one.read.fields) for one in self.prepared if one.read.outcome == "ok"}
+        reach = max((one.read.index + 1 for one in self.prepared), default=0)
+        return JoinStream(indices=indices, num_forms=len(forms), reach=reach, seed=seed, contract=contract)
 
     @property
     def has_failed(self) -> bool:
@@ -269,4 +286,3 @@ def read_stream(lab: Lab, experiment: ReadStream, say: Callable[[str], None]) ->
     num_drawn = ended[0].num_drawn if ended else max((one.read.index + 1 for one in tried), default=0)
     num_samples = num_drawn if is_whole else num_drawn + 1
     return Walked(prepared=tuple(tried), num_samples=num_samples, is_whole=is_whole, ending=ending)
-

@@ -58,7 +58,11 @@ def split_up(target: Any) -> dict[str, Any]:
 
 def _refuse_nonsense(target: Any) -> None:
     if isinstance(target, Mapping) or find_kind(target) is None:
-        what = f"of {', '.join(map(repr, list(target)[:6]))}, none of which is a loader" if isinstance(target, Mapping) else ""
+        what = (
+            f"of {', '.join(map(repr, list(target)[:6]))}, none of which is a loader"
+            if isinstance(target, Mapping)
+            else ""
+        )
         raise TargetError(
             f"there is nothing to examine in a {class_name(target)} {what}".rstrip(),
             do=f"return {ACCEPTED}; several as (train, val)",
@@ -170,4 +174,3 @@ def _blaming(owner: Any, call: str) -> Iterator[None]:
             f"{type(owner).__name__}.{call} failed: {type(error).__name__}{f': {text}' if text else ''}",
             do=f"call {call} yourself: it fails without headrace too",
         ) from error
-

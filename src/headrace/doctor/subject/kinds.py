@@ -44,10 +44,8 @@ def find_kind(target: Any) -> Kind | None:
     for loader in _LOADERS:
         if loader.holds(target):
             return loader(target, _find_stream(target.dataset, any_iterable=loader is HeadraceLoader))
-    for kind in (*_LIBRARIES, MapStyle, Reiterable):
-        if kind.holds(target):
-            return kind(target)
-    return None
+    others: tuple[type[Kind], ...] = (*_LIBRARIES, MapStyle, Reiterable)
+    return next((kind(target) for kind in others if kind.holds(target)), None)
 
 
 def _find_stream(dataset: Any, *, any_iterable: bool) -> Kind | None:

@@ -60,10 +60,7 @@ class Walk(Iterator[Any]):
 
     def __next__(self) -> Any:
         self.key, self.path = self.coming, None
-        if self._pending:
-            sample = self._pending.popleft()
-        else:
-            sample = self._draw()
+        sample = self._pending.popleft() if self._pending else self._draw()
         place = f"#{self.position}"
         self.position += 1
         self.key, self.path = place, None
@@ -167,6 +164,12 @@ def _size(batch: Any) -> int | None:
     return lengths.pop() if len(lengths) == 1 else None
 
 
+def _counts(value: Any, size: int) -> bool:
+    """True for an array whose first dimension may be the batch's."""
+    shape = _shape(value)
+    return bool(shape) and shape is not None and shape[0] == size
+
+
 def _values(batch: Any) -> Iterator[Any]:
     """What stands in the batch itself, the parts of dicts included."""
     inner = batch.values() if isinstance(batch, Mapping) else batch if isinstance(batch, (list, tuple)) else ()
@@ -186,7 +189,7 @@ def _part(value: Any, index: int, size: int, *, is_whole: bool = False) -> Any:
     if isinstance(value, Mapping):
         return {name: _part(inner, index, size) for name, inner in value.items()}
     if isinstance(value, (list, tuple)) and value:
-        if not is_whole and len(value) == size and not all((_shape(inner) or (None,))[0] == size for inner in value):
+        if not is_whole and len(value) == size and not all(_counts(inner, size) for inner in value):
             return value[index]
         parts = [_part(inner, index, size) for inner in value]
         return type(value)(*parts) if hasattr(value, "_fields") else tuple(parts)
