@@ -144,7 +144,7 @@ def _chain(node: Any) -> Iterator[Any]:
     """A pipeline from its end to its beginning, as long as each step has one parent."""
     for _ in range(_MAX_DEPTH):
         yield node
-        parents = attribute(node, "_parents") or ()
+        parents: list[Any] = list(attribute(node, "_parents") or ())
         if len(parents) != 1:
             return
         node = parents[0]

@@ -80,10 +80,13 @@ def loaders_in(target: Any) -> _Named:
         return loaders_in(dict(zip(target._fields, target, strict=True)))
     if isinstance(target, (list, tuple)):
         # In a list, an object that can be walked is rather a sample: a graph, a sentence.
-        found = [part for part in target if (_is_loader(part) if isinstance(target, tuple) else is_known_loader(part))]
-        if not found or (len(found) < len(target) and isinstance(target, list)):
+        is_loader = _is_loader if isinstance(target, tuple) else is_known_loader
+        # (train, None, test) has no val; (train, 10) has a loader and a number.
+        places = [part for part in target if part is None or is_loader(part)]
+        if isinstance(target, list) and len(places) < len(target):
             return {}
-        return {ORDER[i] if i < len(ORDER) else f"loader {i + 1}": part for i, part in enumerate(found)}
+        names = [*ORDER, *(f"loader {i + 1}" for i in range(len(ORDER), len(places)))]
+        return {name: part for name, part in zip(names, places, strict=False) if part is not None}
     return {}
 
 

@@ -1,5 +1,4 @@
-"""torch's DataLoader, its subclasses (torchdata's StatefulDataLoader, LitData's and Mosaic's loaders, PyTorch
-Geometric's, ...), and what accelerate makes of one."""
+"""torch's DataLoader and its subclasses: torchdata's StatefulDataLoader, Mosaic's, PyTorch Geometric's, accelerate's."""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""`torchdata.nodes`: a Loader, or the last node of a chain. (StatefulDataLoader is a torch DataLoader.)"""
+"""`torchdata.nodes`: a Loader, or the last node of a chain.
+
+torchdata's other loader, StatefulDataLoader, is a torch DataLoader.
+"""
 
 from __future__ import annotations
 

@@ -42,7 +42,7 @@ class Walk(Iterator[Any]):
         self._items = items
         self._splits = splits
         self._batch_size = batch_size
-        self._key_of = key_of or (lambda sample: None)
+        self._key_of = key_of or key_in
         self._keys = keys or (lambda: (None, None))
         self._pending: deque[Any] = deque()
         self._is_from_batch = False
