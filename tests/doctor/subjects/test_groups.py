@@ -162,7 +162,8 @@ def test_a_lightning_data_module_that_fails_names_its_hook():
 
 
 @pytest.mark.slow
-def test_a_trainer_of_transformers_is_asked_for_its_loaders(tmp_path):
+def test_a_trainer_of_transformers_is_asked_for_its_loaders(tmp_path, monkeypatch):
+    monkeypatch.setenv("USE_TF", "0")  # the TensorFlow beside it may be one that it does not take
     transformers = pytest.importorskip("transformers")
     pytest.importorskip("accelerate")
     arguments = transformers.TrainingArguments(
