@@ -1,5 +1,6 @@
 """Several loaders are told apart by name; one data set is never cut up, and what is no data is refused."""
 
+import os
 from typing import NamedTuple
 
 import numpy as np
@@ -11,6 +12,8 @@ import headrace as hr
 from headrace.doctor.subject import Subject, split_up
 from headrace.doctor.subject.groups import is_group
 from headrace.errors import TargetError
+
+os.environ.setdefault("USE_TF", "0")  # transformers may not take the TensorFlow that stands beside it
 
 DATA = TensorDataset(torch.arange(4))
 TRAIN, VAL, TEST = (DataLoader(DATA, batch_size=2) for _ in range(3))
@@ -162,12 +165,11 @@ def test_a_lightning_data_module_that_fails_names_its_hook():
 
 
 @pytest.mark.slow
-def test_a_trainer_of_transformers_is_asked_for_its_loaders(tmp_path, monkeypatch):
-    monkeypatch.setenv("USE_TF", "0")  # the TensorFlow beside it may be one that it does not take
+def test_a_trainer_of_transformers_is_asked_for_its_loaders(tmp_path):
     transformers = pytest.importorskip("transformers")
     pytest.importorskip("accelerate")
     arguments = transformers.TrainingArguments(
-        output_dir=str(tmp_path), per_device_train_batch_size=2, use_cpu=True, report_to=[]
+        output_dir=str(tmp_path), per_device_train_batch_size=2, use_cpu=True, report_to=[], remove_unused_columns=False
     )
     trainer = transformers.Trainer(
         model=torch.nn.Linear(2, 2), args=arguments, train_dataset=Rows(), eval_dataset={"a": Rows(), "b": Rows()}

@@ -9,6 +9,7 @@ from __future__ import annotations
 import collections
 import contextlib
 import dataclasses
+import time
 import traceback
 from collections.abc import Callable, Iterator
 from typing import Any, ClassVar
@@ -29,6 +30,8 @@ __all__ = ["JoinStream", "ReadStream", "Walked", "read_stream"]
 
 REACH = 4
 """Samples are drawn up to this many times the number that is examined, so that the last quarter of them is spread."""
+SPREAD_S = 10.0
+"""Seconds for the draws beyond the first three quarters: most of them are passed over."""
 MAX_FAILURES = 16
 """Failures in a row after which a pass is given up: an iterator that is broken may raise for ever."""
 
@@ -62,9 +65,14 @@ class ReadStream:
         spare: list[Prepared] = []
         broken: list[Prepared] = []  # failures in a row, which may be the iterator's own
         num_examined, is_whole, has_failed = 0, False, False
+        deadline: float | None = None
         with _pass(subject, bench, self.seed) as walk:
             while self.limit is None or (num_examined < self.limit and walk.position < REACH * self.limit):
                 place = walk.position
+                if not self._is_first(place):
+                    deadline = deadline or time.monotonic() + SPREAD_S
+                    if time.monotonic() > deadline:
+                        break
                 one = _draw(walk, bench, contract)
                 if one is None:
                     # A generator that raised has ended, whatever it had left.
@@ -91,8 +99,8 @@ class ReadStream:
                     break
             num_drawn = walk.position
         yield from broken
-        # A short stream: those that were passed over are there already.
-        yield from spare[: (self.limit or 0) - num_examined] if is_whole else ()
+        # A short stream, or a slow one: those that were passed over are there already.
+        yield from spare[: max(0, (self.limit or 0) - num_examined)]
         yield Ended(num_drawn=num_drawn, is_whole=is_whole)
 
     def _is_chosen(self, place: int) -> bool:
@@ -100,7 +108,10 @@ class ReadStream:
             return True
         num_first = self.limit - self.limit // 4
         gap = max(1, (REACH * self.limit - num_first) // max(1, self.limit // 4))
-        return place < num_first or (place - num_first + 1) % gap == 0
+        return self._is_first(place) or (place - num_first + 1) % gap == 0
+
+    def _is_first(self, place: int) -> bool:
+        return self.limit is None or place < self.limit - self.limit // 4
 
 
 @contextlib.contextmanager
@@ -109,12 +120,26 @@ def _pass(subject: Subject, bench: Bench, seed: int) -> Iterator[Walk]:
     bench.reseed(seed, "stream")
     with bench.holding(None, None):
         bench.stop_listening()
-        walk = subject.samples()
+        try:
+            walk = subject.samples()
+        except BaseException as error:  # no file, no index: then not even the first sample can be had
+            walk = Walk(_Refuses(error))
     try:
         yield walk
     finally:
         with contextlib.suppress(Exception):
             walk.close()
+
+
+class _Refuses(Iterator[Any]):
+    """Stands for a pass that could not begin: raises what it raised, and ends."""
+
+    def __init__(self, error: BaseException) -> None:
+        self._error: BaseException | None = error
+
+    def __next__(self) -> Any:
+        error, self._error = self._error, None
+        raise StopIteration if error is None else error
 
 
 def _draw(walk: Walk, bench: Bench, contract: ContractProbe) -> Prepared | None:
@@ -217,7 +242,8 @@ class JoinStream:
         name = "batch 0" if subject.is_batched else "#0"
         with bench.holding(0, name, stage="collate"):
             try:
-                walk = Walk(subject.epoch())
+                again = subject.num_workers and "workers" not in subject.cannot
+                walk = Walk(iter(subject.with_workers(0)) if again else subject.epoch())
                 batch = next(walk)
             except BaseException:  # the pass before has reported it; nothing is known about joining
                 return

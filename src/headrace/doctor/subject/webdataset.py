@@ -24,6 +24,7 @@ ONE_TO_ONE = frozenset({
     "_select", "_slice", "_to_tuple", "_xdecode",
 })  # fmt: skip
 """Stages that hand a sample on before they ask for the next: the key read last is the key of what comes out."""
+SHUFFLES = frozenset({"_shuffle", "detshuffle"})
 
 
 class WebPipeline(Kind):
@@ -62,12 +63,16 @@ class WebPipeline(Kind):
 
     @property
     def unbatched(self) -> Any:
-        """The pipeline up to the stage that batches; the data set's own, where there is a loader."""
+        """The pipeline up to the stage that batches, and without shuffling; the data set's own, where there is a loader.
+
+        A shuffle changes nothing about a sample, and one with a large buffer would read for minutes before the first.
+        """
         if self._inner is not None:
             return self._inner.unbatched
-        if self.loader is not None or self._own_at is None:
-            return self.dataset if self.loader is None else self.loader.dataset
-        return _with_stages(self.target, self.target.pipeline[: self._own_at])
+        if self.loader is not None:
+            return self.loader.dataset
+        stages = self.target.pipeline[: self._own_at]
+        return _with_stages(self.target, [stage for stage in stages if _stage_name(stage) not in SHUFFLES])
 
     def samples(self) -> Walk:
         if self._inner is not None:
