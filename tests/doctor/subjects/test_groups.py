@@ -111,6 +111,10 @@ def test_what_is_no_data_is_refused(target, message):
     assert caught.match(r"\(train, val\)")
 
 
+def test_a_loader_beside_other_things_is_held():
+    assert Subject((TRAIN, 10)).loader is TRAIN
+
+
 def test_several_are_not_held_as_one():
     with pytest.raises(TargetError, match=r"of 2 loaders \(train, val\); one is examined at a time"):
         Subject((TRAIN, VAL))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import importlib
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 from headrace.contract import Contract
@@ -33,7 +33,9 @@ class Subject:
 
     def __init__(self, target: Any) -> None:
         several = loaders_in(target)
-        if several:
+        if len(several) == 1 and not isinstance(target, Mapping):
+            (target,) = several.values()  # (loader, number of classes), and the like
+        elif several:
             raise TargetError(
                 f"TARGET is a {class_name(target)} of {len(several)} loaders ({', '.join(several)}); one is examined at a time",
                 do="name a function that returns one of them",
