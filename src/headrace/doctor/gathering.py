@@ -185,7 +185,8 @@ class _Round:
         )
         if joined is None:
             self._found.note("collation", ending)
-            self._found.lacks([CollateTrial], f"the samples were not joined: {_told(ending)}")
+            why = _told(ending) or "another pass delivered none"
+            self._found.lacks([CollateTrial], f"the samples were not joined: {why}")
             return
         verb = "joined" if joined.trial.succeeded else "not joined"
         self._found.note("collation", ending, f"{len(chosen)} samples {verb} by {joined.trial.collate}")

@@ -200,6 +200,20 @@ def test_a_key_names_a_sample_behind_a_tuple(tmp_path):
     assert (walk.key, walk.path) == ("k1", str(tmp_path / "0.tar"))
 
 
+def test_samples_of_a_pipeline_are_counted_once_whatever_its_epoch(tmp_path):
+    pipeline = Subject(webdataset(tmp_path)).dataset
+    assert len(list(Subject(pipeline.shuffle(3).with_epoch(2)).samples())) == 10
+
+
+def test_a_torch_data_set_with_a_hook_of_kerass_has_samples():
+    class Hooked(Rows):
+        def on_epoch_end(self):
+            pass
+
+    assert not Subject(Hooked()).is_batched
+    assert Subject(Sequence()).is_batched
+
+
 def test_batches_and_samples_are_told_apart(tmp_path):
     assert Subject(DataLoader(Rows(), batch_size=4)).is_batched
     assert not Subject(DataLoader(Rows(), batch_size=None)).is_batched

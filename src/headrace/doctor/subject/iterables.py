@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from headrace.doctor.subject.kind import Kind
-from headrace.doctor.subject.looking import attribute, descends_from, length
+from headrace.doctor.subject.looking import attribute, descends_from, is_instance, length
 from headrace.doctor.subject.torch_loader import STREAM
 
 __all__ = ["BatchSequence", "Reiterable"]
@@ -29,6 +29,8 @@ class BatchSequence(Kind):
         """By what Keras calls after each epoch; a data set of samples has no use for it."""
         kind = type(target)
         is_sequence = hasattr(kind, "__getitem__") and hasattr(kind, "__len__")
+        if is_instance(target, "torch.utils.data", "Dataset"):  # its rows are samples, whatever it does after an epoch
+            return False
         is_kerass = any(descends_from(target, name, "Sequence", "PyDataset") for name in ("keras", "tf_keras"))
         return is_sequence and (is_kerass or callable(getattr(kind, "on_epoch_end", None)))
 

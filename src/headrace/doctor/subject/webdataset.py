@@ -72,16 +72,18 @@ class WebPipeline(Kind):
         if self.loader is not None:
             return self.loader.dataset
         stages = self.target.pipeline[: self._own_at]
-        return _with_stages(self.target, [stage for stage in stages if _stage_name(stage) not in SHUFFLES])
+        once = _with_stages(self.target, [stage for stage in stages if _stage_name(stage) not in SHUFFLES])
+        once.repetitions, once.nsamples = 1, -1  # with_epoch() counts what the whole pipeline delivers
+        return once
 
     def samples(self) -> Walk:
         if self._inner is not None:
             return self._inner.samples()
         if self.loader is not None:  # a WebLoader over a stream that is not WebDataset's
             return Walk(iter(self.loader.dataset), key_of=self.key_of)
-        stages = list(self.unbatched.pipeline)
-        keys = _Overheard(stages)
-        return Walk(iter(_with_stages(self.target, keys.stages)), key_of=self.key_of, keys=keys)
+        once = self.unbatched
+        keys = _Overheard(once.pipeline)
+        return Walk(iter(_with_stages(once, keys.stages)), key_of=self.key_of, keys=keys)
 
     def with_workers(self, num_workers: int, **changes: Any) -> Any:
         if self.loader is None:
