@@ -241,12 +241,19 @@ def _describe_target(spec: str, gathered: Gathering) -> dict[str, Any]:
             "kind": facts.kind,
             "dataset": gathered.introduction.dataset_kind,
             "inside": list(dict.fromkeys(gathered.introduction.dataset_layers[1:])),
-            "num_samples": facts.num_samples,
+            "num_samples": _num_samples(facts.num_samples, reads),
             "batch_size": facts.batch_size,
             "num_workers": facts.num_workers,
             "collate": gathered.introduction.collate,
         }
     return described | {"examined": examined}
+
+
+def _num_samples(said: int | None, reads: Evidence | None) -> int | None:
+    """What the data set says; of a stream that was seen to end, what came out."""
+    if isinstance(reads, SampleReads) and reads.is_stream:
+        return reads.num_samples if reads.is_full else None
+    return said
 
 
 def _is_conclusive(cleared: Sequence[str], gathered: Gathering) -> bool:

@@ -26,6 +26,7 @@ from headrace.doctor.probes.collation import JoinSamples, choose_samples, try_co
 from headrace.doctor.probes.contracts import check_contract
 from headrace.doctor.probes.facts import AskFacts, Introduction
 from headrace.doctor.probes.reads import Prepared, ReadSamples, choose_indices, read_samples
+from headrace.doctor.probes.stream_reads import ReadStream, Walked, read_stream
 from headrace.doctor.probes.streams import CompareStreams
 from headrace.doctor.probes.targets import find_targets
 from headrace.doctor.report.model import RunRow, StageRow
@@ -74,11 +75,10 @@ class _Round(Round):
         """Gathers everything that a rule asks for."""
         kinds = self.wishes.kinds
         self._violations: list[Violation] = list(self.introduction.violations)
-        about_samples = kinds & {SampleReads, CollateTrial, ContractCheck}
-        if self.facts.is_iterable or self.facts.num_samples is None:
-            self.found.lacks(about_samples, "the data set is a stream: its samples cannot be asked for one by one")
-        elif about_samples:
-            self.prepared = self._read_samples(self.facts.num_samples)
+        self._walked: Walked | None = None
+        self._is_stream = self.facts.is_iterable or self.facts.num_samples is None
+        if kinds & {SampleReads, CollateTrial, ContractCheck}:
+            self.prepared = self._read_stream() if self._is_stream else self._read_samples(self.facts.num_samples or 0)
             if kinds & {CollateTrial, ContractCheck}:
                 self._join_samples(self.prepared)
             self._check_contract(sum(one.read.outcome == "ok" for one in self.prepared))
@@ -104,10 +104,25 @@ class _Round(Round):
         if not prepared and indices:
             self.found.lacks([SampleReads], f"no sample was examined: {told(ending)}")
             return []
+        self._keep_reads(prepared, num_samples)
+        return prepared
+
+    def _read_stream(self) -> Sequence[Prepared]:
+        wishes = self.wishes
+        experiment = ReadStream(limit=wishes.max_samples, seed=wishes.seed, contract=wishes.contract)
+        walked = read_stream(self.lab, experiment, self.say)
+        self.found.note("reads", walked.ending, walked.detail)
+        self._walked = walked
+        if not walked.prepared and not walked.is_whole:
+            self.found.lacks([SampleReads], f"no sample was examined: {told(walked.ending)}")
+            return []
+        self._keep_reads(walked.prepared, walked.num_samples)
+        return walked.prepared
+
+    def _keep_reads(self, prepared: Sequence[Prepared], num_samples: int) -> None:
         self.found.add(self._make_reads(prepared, num_samples))
         self.found.stages += _stage_rows(prepared)
         self._violations += [violation for one in prepared for violation in one.violations]
-        return prepared
 
     def _make_reads(self, prepared: Sequence[Prepared], num_samples: int) -> SampleReads:
         reads = tuple(one.read for one in prepared)
@@ -120,6 +135,7 @@ class _Round(Round):
             num_samples=num_samples,
             reads=reads,
             is_full=len(reads) == num_samples,
+            is_stream=self._is_stream,
             num_classes=num_classes,
             num_classes_from=said_by,
             target_fields=targets or find_targets(readable, knows_classes=num_classes is not None),
@@ -132,15 +148,17 @@ class _Round(Round):
             self.found.lacks([CollateTrial], "no readable sample was found to join")
             return
         self.say("joining samples")
+        join = JoinSamples if self._walked is None else self._walked.joining
         joined, ending = try_collation(
             self.lab,
-            JoinSamples(indices=chosen, seed=self.wishes.seed, contract=self.wishes.contract),
+            join(indices=chosen, seed=self.wishes.seed, contract=self.wishes.contract),
             collate=self.introduction.collate,
             is_default=self.introduction.has_default_collate,
         )
         if joined is None:
             self.found.note("collation", ending)
-            self.found.lacks([CollateTrial], f"the samples were not joined: {told(ending)}")
+            why = told(ending) or "another pass delivered none"
+            self.found.lacks([CollateTrial], f"the samples were not joined: {why}")
             return
         verb = "joined" if joined.trial.succeeded else "not joined"
         self.found.note("collation", ending, f"{len(chosen)} samples {verb} by {joined.trial.collate}")
@@ -160,6 +178,12 @@ class _Round(Round):
         if not self.facts.is_iterable:
             self.found.lacks([WorkerStreams], "the data set is not a stream: a sampler shares its samples out")
             return
+        if "streams" in self.introduction.cannot:
+            self.found.lacks([WorkerStreams], self.introduction.cannot["streams"])
+            return
+        if self._walked is not None and self._walked.has_failed:
+            self.found.lacks([WorkerStreams], "the stream fails before its end, already in one process")
+            return
         self.say("comparing the workers' streams")
         # Without workers the fault sleeps until somebody adds some: two show it.
         num_workers = self.facts.num_workers or 2
@@ -167,6 +191,10 @@ class _Round(Round):
         heard: list[WorkerStreams] = []
         experiment = CompareStreams(num_workers=num_workers, limit=self.wishes.max_streamed, seed=self.wishes.seed)
         ending = self.lab.run(experiment, heard.append)
+        if ending.outcome == "failed" and not self.facts.num_workers:
+            # They are not the user's: that some streams cannot be shared out is no trouble of this loader.
+            self.found.lacks([WorkerStreams], f"the loader has no workers, and two cannot walk it: {told(ending)}")
+            return
         self.found.note("streams", ending, f"one process against {num_workers} workers")
         if heard:
             self.found.add(heard[0])

@@ -90,10 +90,12 @@ class SampleReads(Evidence):
     """Chosen samples (ordinary, edge, last, a spread), each prepared alone in one process."""
 
     num_samples: int
-    """`len(dataset)`."""
+    """`len(dataset)`; of a stream, as many as are known of: one more than were drawn, unless it was seen to end."""
     reads: tuple[SampleRead, ...]
     is_full: bool
     """True if every sample was tried."""
+    is_stream: bool = False
+    """True if they come from a pass in its order, because they cannot be asked for by row number."""
     num_classes: int | None = None
     """Number of classes, where the data set, its contract or the user says one."""
     num_classes_from: str | None = None

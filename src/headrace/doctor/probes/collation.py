@@ -4,19 +4,19 @@ from __future__ import annotations
 
 import copy
 import dataclasses
-from collections.abc import Callable, Iterator, Sequence
-from typing import Any, ClassVar
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import Any, ClassVar, Protocol
 
-from headrace.contract.view import view_sample
+from headrace.contract.view import ValueView, view_sample
 from headrace.doctor.bench import Bench
 from headrace.doctor.evidence import CollateTrial, SampleRead, Violation
-from headrace.doctor.lab import Ending, Lab
+from headrace.doctor.lab import Ending, Experiment, Lab
 from headrace.doctor.probes.contracts import ContractProbe
 from headrace.doctor.stacks import innermost_at
 from headrace.doctor.subject import Subject
 from headrace.errors import SampleId
 
-__all__ = ["JoinSamples", "Joined", "choose_samples", "find_odd", "try_collation"]
+__all__ = ["JoinSamples", "Joined", "choose_samples", "find_odd", "form_of", "join", "try_collation"]
 
 MAX_SAMPLES = 8
 """Enough to show what does not fit; each failing sample is tried again in a pair."""
@@ -54,37 +54,7 @@ class JoinSamples:
     def run(self, subject: Subject, bench: Bench) -> Iterator[Joined]:
         """Prepares the samples once more, then joins them."""
         function = subject.collate()  # may import torch: no deadline runs yet
-        collate: Collate = function if subject.joins_samples else lambda samples: function(samples[0])
-        prepared = list(self._prepare(subject, bench))
-        if not prepared:
-            return
-        ids = tuple(sample_id for sample_id, _ in prepared)
-        samples = [sample for _, sample in prepared]
-        with bench.holding(None, None, stage="collate"):
-            bench.reseed(self.seed, "collate")
-            batch, error = _attempt(collate, samples)
-        trial = CollateTrial(
-            collate=subject.collate_name,
-            is_default=subject.has_default_collate,
-            sample_ids=ids,
-            succeeded=error is None,
-        )
-        wall_s = bench.stage_s["collate"]
-        if error is None:
-            trial = dataclasses.replace(trial, batch_fields=view_sample(batch))
-            contract = ContractProbe(subject, self.contract)
-            violations = contract.batch(batch, ids) if subject.joins_samples else ()
-            yield Joined(trial=trial, wall_s=wall_s, violations=violations)
-            return
-        odd = find_odd(collate, samples, bench)
-        trial = dataclasses.replace(
-            trial,
-            error_type=type(error).__name__,
-            error_message=str(error).partition("\n")[0][:MESSAGE_CHARS],
-            error_at=None if trial.is_default else innermost_at(error),  # a line of torch's would lead nowhere
-            odd_ids=tuple(ids[place] for place in odd),
-        )
-        yield Joined(trial=trial, wall_s=wall_s)
+        yield from join(function, list(self._prepare(subject, bench)), subject, bench, self.seed, self.contract)
 
     def _prepare(self, subject: Subject, bench: Bench) -> Iterator[tuple[SampleId, Any]]:
         """Yields (id, sample); one that fails now, although it was readable before, is left out."""
@@ -97,6 +67,47 @@ class JoinSamples:
                 except Exception:  # noqa: S112 - the reads probe has reported what it saw; this is about joining
                     continue
             yield sample_id, sample
+
+
+def join(
+    function: Collate,
+    prepared: Sequence[tuple[SampleId, Any]],
+    subject: Subject,
+    bench: Bench,
+    seed: int,
+    contract: str | None,
+) -> Iterator[Joined]:
+    """Joins samples, each with its id, as the loader does; yields one Joined, or nothing if there are no samples."""
+    collate: Collate = function if subject.joins_samples else lambda samples: function(samples[0])
+    if not prepared:
+        return
+    ids = tuple(sample_id for sample_id, _ in prepared)
+    samples = [sample for _, sample in prepared]
+    with bench.holding(None, None, stage="collate"):
+        bench.reseed(seed, "collate")
+        batch, error = _attempt(collate, samples)
+    trial = CollateTrial(
+        collate=subject.collate_name,
+        is_default=subject.has_default_collate,
+        sample_ids=ids,
+        succeeded=error is None,
+    )
+    wall_s = bench.stage_s["collate"]
+    if error is None:
+        trial = dataclasses.replace(trial, batch_fields=view_sample(batch))
+        probe = ContractProbe(subject, contract)
+        violations = probe.batch(batch, ids) if subject.joins_samples else ()
+        yield Joined(trial=trial, wall_s=wall_s, violations=violations)
+        return
+    odd = find_odd(collate, samples, bench)
+    trial = dataclasses.replace(
+        trial,
+        error_type=type(error).__name__,
+        error_message=str(error).partition("\n")[0][:MESSAGE_CHARS],
+        error_at=None if trial.is_default else innermost_at(error),  # a line of torch's would lead nowhere
+        odd_ids=tuple(ids[place] for place in odd),
+    )
+    yield Joined(trial=trial, wall_s=wall_s)
 
 
 def _attempt(collate: Collate, samples: Sequence[Any]) -> tuple[Any, BaseException | None]:
@@ -138,6 +149,11 @@ def find_odd(collate: Collate, samples: Sequence[Any], bench: Bench) -> list[int
     return sorted(unfit | set(apart))
 
 
+def form_of(fields: Iterable[ValueView]) -> tuple[Any, ...]:
+    """Returns what decides whether samples join: fields, kinds, dtypes, shapes."""
+    return tuple((view.field, view.kind, view.dtype, view.shape) for view in fields)
+
+
 def choose_samples(reads: Sequence[SampleRead], batch_size: int | None) -> tuple[int, ...]:
     """Returns the rows to join: at most a batch (None: of unknown size), at most 8, in data set order.
 
@@ -148,13 +164,22 @@ def choose_samples(reads: Sequence[SampleRead], batch_size: int | None) -> tuple
     readable = [read for read in reads if read.outcome == "ok"]
     kinds: dict[tuple[Any, ...], int] = {}
     for read in readable:
-        kinds.setdefault(tuple((view.field, view.kind, view.dtype, view.shape) for view in read.fields), read.index)
+        kinds.setdefault(form_of(read.fields), read.index)
     edges = [read.index for read in (readable[:1] + readable[-1:])]
     ranked = dict.fromkeys([*kinds.values(), *edges, *(read.index for read in readable)])
     return tuple(sorted(list(ranked)[:limit]))
 
 
-def try_collation(lab: Lab, experiment: JoinSamples, *, collate: str, is_default: bool) -> tuple[Joined | None, Ending]:
+class Joining(Experiment, Protocol):
+    """An experiment that joins the samples at some places."""
+
+    @property
+    def indices(self) -> tuple[int, ...]:
+        """Rows, or places in a pass."""
+        ...
+
+
+def try_collation(lab: Lab, experiment: Joining, *, collate: str, is_default: bool) -> tuple[Joined | None, Ending]:
     """Runs the experiment; a collate function that hangs or ends the interpreter has failed like any other."""
     found: list[Joined] = []
     ending = lab.run(experiment, found.append)

@@ -29,7 +29,11 @@ class Introduction:
     has_default_collate: bool
     """True for torch's default rules."""
     joins_samples: bool
-    """False for a loader that hands over single samples."""
+    """False for a loader that hands over single samples, or that joins them where nobody can reach."""
+    cannot: dict[str, str]
+    """What cannot be examined for this kind of target, and why; the words are those of `Subject.cannot`."""
+    is_batched: bool
+    """True if a pass delivers batches."""
     classes: tuple[int, str] | None
     """Number of classes and who says so."""
     has_contract: bool
@@ -80,6 +84,8 @@ class AskFacts:
             collate=subject.collate_name,
             has_default_collate=subject.has_default_collate,
             joins_samples=subject.joins_samples,
+            cannot=subject.cannot,
+            is_batched=subject.is_batched,
             classes=subject.classes() if agreed is None else (agreed, "the contract"),
             has_contract=not contract.is_silent,
             target_fields=contract.targets(),

@@ -20,7 +20,15 @@ from headrace.doctor.stacks import innermost_at, user_traceback
 from headrace.doctor.subject import Subject
 from headrace.keys import derive_key
 
-__all__ = ["Prepared", "ReadSamples", "choose_indices", "read_samples"]
+__all__ = [
+    "Prepared",
+    "ReadSamples",
+    "choose_indices",
+    "describe_end",
+    "describe_failure",
+    "read_samples",
+    "view_fields",
+]
 
 MAX_DEATHS = 8
 """Samples that may take a child with them before the rest is left out: each costs a deadline and a new child."""
@@ -70,10 +78,10 @@ class ReadSamples:
             try:
                 sample = subject.read(index, bench.enter)
             except BaseException as error:  # also sys.exit() in a sample
-                failure = _describe_failure(error, bench)
+                failure = describe_failure(error, bench)
             else:
                 bench.stop_listening()
-                fields, violations = _view(sample), contract.sample(sample, sample_id)
+                fields, violations = view_fields(sample), contract.sample(sample, sample_id)
         files = describe_files(bench.opened)
         read = SampleRead(
             index=index,
@@ -90,9 +98,12 @@ class ReadSamples:
         return Prepared(read=read, stage_s=bench.stage_s, violations=violations)
 
 
-def _describe_failure(error: BaseException, bench: Bench) -> dict[str, Any]:
+def describe_failure(error: BaseException, bench: Bench) -> dict[str, Any]:
+    """Returns the fields of a SampleRead that say how it failed."""
     try:
         message = str(error).partition("\n")[0][:MESSAGE_CHARS]
+        if not message and error.__cause__ is not None:  # some libraries wrap an exception and add nothing
+            message = f"{type(error.__cause__).__name__}: {error.__cause__}".partition("\n")[0][:MESSAGE_CHARS]
     except Exception:  # a __str__ of the user's own that fails
         message = ""
     return {
@@ -104,8 +115,8 @@ def _describe_failure(error: BaseException, bench: Bench) -> dict[str, Any]:
     }
 
 
-def _view(sample: Any) -> tuple[ValueView, ...]:
-    """What each field of a sample is; a sample that cannot be looked into is one field of its class."""
+def view_fields(sample: Any) -> tuple[ValueView, ...]:
+    """Returns what each field of a sample is; a sample that cannot be looked into is one field of its class."""
     try:
         return tuple(view_value(field, value) for field, value in itertools.islice(flatten(sample), MAX_FIELDS))
     except Exception:
@@ -152,7 +163,7 @@ def read_samples(lab: Lab, experiment: ReadSamples, say: Callable[[str], None]) 
             num_deaths += 1
             # A child may also end with nothing in hand, by a thread of the user's own: then no sample is to blame.
             if ending.mark is not None:
-                tried.append(Prepared(read=_end_of_child(ending, ending.mark, pending[num_done]), stage_s={}))
+                tried.append(Prepared(read=describe_end(ending, ending.mark, pending[num_done]), stage_s={}))
                 num_done += 1
         pending = pending[num_done:]
         if ending.outcome in {"done", "failed", "over-budget"} or num_deaths == MAX_DEATHS or not pending:
@@ -162,8 +173,8 @@ def read_samples(lab: Lab, experiment: ReadSamples, say: Callable[[str], None]) 
     return tried, dataclasses.replace(ending, outcome=outcome, wall_s=wall_s)
 
 
-def _end_of_child(ending: Ending, mark: Mark, index: int) -> SampleRead:
-    """The sample that a child had in hand when it was stuck or ended."""
+def describe_end(ending: Ending, mark: Mark, index: int) -> SampleRead:
+    """Returns the sample that a child had in hand when it was stuck or ended."""
     is_crash = ending.outcome == "crashed"
     message = "the interpreter ended while this sample was prepared" if is_crash else "no answer before the deadline"
     return SampleRead(

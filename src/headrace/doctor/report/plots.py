@@ -76,7 +76,7 @@ def _svg(draw: Callable[[Any], None], *, height_in: float, salt: str) -> str:
         from matplotlib.figure import Figure
     except ImportError as error:
         raise MissingExtra("plots need matplotlib", do="pip install 'headrace[report]'") from error
-    settings = {
+    settings: Any = {
         "svg.fonttype": "none",  # text stays text: it can be searched, and takes the font of the page
         "svg.hashsalt": salt,  # same report, same bytes; and no two plots of a page share an id
         "text.parse_math": False,  # names may hold dollars

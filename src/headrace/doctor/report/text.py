@@ -197,6 +197,8 @@ class _Page:
             return self.wrap("Remove what stopped it and run it again.")
         if report.ignored or report.known:
             return []
+        if examined is not None and total is None:
+            return self.wrap(f"Nothing to fix among the {examined:,} samples that were examined.")
         if examined is None or total is None or examined >= total:
             return self.wrap("Nothing to fix: everything was examined.")
         return self.wrap(
@@ -213,6 +215,8 @@ def verdict_sentence(report: Report) -> str:
         if apart := _set_apart(report):
             return f"{spec} has no finding that counts; {apart}."
         examined, total = report.target.get("examined"), report.target.get("num_samples")
+        if examined is not None and total is None:
+            return f"{spec}: no fault was found in the {examined:,} samples that were examined."
         if examined is not None and total is not None and examined < total:
             return f"{spec}: no fault was found in the {examined:,} of {total:,} samples that were examined."
         return f"{spec} is clean: no fault was found."

@@ -184,6 +184,8 @@ class UnreadableRecord(Rule):
 
 def _first_row_beyond(seen: SampleReads, broken: list[SampleRead]) -> int | None:
     """The first examined row of an unbroken run of IndexErrors up to the last row; None if there is no such run."""
+    if seen.is_stream:
+        return None
     bad_rows = {read.index for read in broken}
     last_good = max((read.index for read in seen.reads if read.index not in bad_rows), default=None)
     tail = [read for read in broken if last_good is not None and read.index > last_good]
@@ -244,11 +246,11 @@ def _finding(members: list[SampleRead], seen: SampleReads) -> Finding:
         sample_ids=tuple(read.sample_id for read in members),
         where=cause.where,
         evidence={name: value for name, value in evidence.items() if value is not None},
-        fix=None if cause.is_file else _fix_of_code(first),
+        fix=None if cause.is_file else _fix_of_code(first, is_stream=seen.is_stream),
     )
 
 
-def _fix_of_code(first: SampleRead) -> Fix:
+def _fix_of_code(first: SampleRead, *, is_stream: bool) -> Fix:
     is_crash = first.outcome == "crashed"
     return Fix(
         text="Prepare this one sample in a fresh interpreter"
@@ -258,7 +260,8 @@ def _fix_of_code(first: SampleRead) -> Fix:
             else " and follow the traceback; nothing else is needed."
         ),
         safety="only looks",
-        snippet=("import faulthandler\n\nfaulthandler.enable()\n" if is_crash else "") + f"dataset[{first.index}]",
+        snippet=("import faulthandler\n\nfaulthandler.enable()\n" if is_crash else "")
+        + ("for _ in dataset:  # until it fails\n    pass" if is_stream else f"dataset[{first.index}]"),
     )
 
 

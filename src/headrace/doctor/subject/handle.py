@@ -1,20 +1,18 @@
-"""Holds any loader or data set by one handle. The only file of the doctor that knows torch and foreign data sets.
-
-Torch is looked up, not imported: a target of another kind is examined without waiting for torch.
-"""
+"""Holds any loader or data set by one handle, whatever library it is of. The probes know this and nothing else."""
 
 from __future__ import annotations
 
 import importlib
-import inspect
-import pathlib
-import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from types import ModuleType
 from typing import Any
 
 from headrace.contract import Contract
-from headrace.doctor.stacks import is_user_code
+from headrace.doctor.subject.groups import loaders_in
+from headrace.doctor.subject.kind import CannotExamine, Collate
+from headrace.doctor.subject.kinds import ACCEPTED, find_kind
+from headrace.doctor.subject.looking import attribute, class_name, function_name, layers, length
+from headrace.doctor.subject.torch_loader import worker_stream
+from headrace.doctor.subject.walking import Walk
 from headrace.engine import collate as headrace_collate
 from headrace.engine.plan import Plan
 from headrace.errors import ConfigurationError, SampleId, SourceError, TargetError
@@ -26,31 +24,45 @@ Enter = Callable[[str], None]
 
 _SLOTS = ("transforms", "transform", "target_transform")
 """Attributes that torchvision and those who follow it give their transforms; `transforms` calls the other two."""
-_MAX_DEPTH = 8
-"""Wrappers around a data set that are looked through."""
+OWN_JOIN = "the loader's own batching"
+"""Stands for the name of a collate function that is somewhere inside."""
 
 
 class Subject:
-    """One loader or data set, and what can be asked of it. Asking loads nothing, `read` and `stream` apart."""
+    """One loader or data set, and what can be asked of it. Asking loads nothing; `read` and all passes do."""
 
     def __init__(self, target: Any) -> None:
-        self.loader: Any = target if _is_loader(target) else None
-        self.dataset: Any = target if self.loader is None else self.loader.dataset
-        self.is_iterable = _is_iterable(self.dataset)
+        several = loaders_in(target)
+        if len(several) == 1 and not isinstance(target, Mapping):
+            (target,) = several.values()  # (loader, number of classes), and the like
+        elif several:
+            raise TargetError(
+                f"TARGET is a {class_name(target)} of {len(several)} loaders ({', '.join(several)}); one is examined at a time",
+                do="name a function that returns one of them",
+            )
+        kind = find_kind(target)
+        self.loader: Any = None if kind is None else kind.loader
+        """The torch or headrace DataLoader, under torch's names; None: a data set, or another library's loader."""
+        self.dataset: Any = target if kind is None else kind.dataset
+        self.is_iterable = kind is not None and kind.is_iterable
+        """True: samples come from a pass only, in its order."""
         self._plan = None if self.is_iterable else self._make_plan()
         self.siblings: Mapping[str, Subject] = {}
         """Every loader of TARGET by name, this one among them: train, val, ...; one alone has the empty name."""
+        if kind is None:
+            raise TargetError(f"TARGET is a {class_name(target)}, which cannot be examined", do=ACCEPTED)
+        self._kind = kind
+        self._target = target
 
     def _make_plan(self) -> Plan:
         """Ids, paths and classes are what `headrace.DataLoader` says they are; nothing is read by it."""
         try:
             return Plan.of(self.dataset)
         except (ConfigurationError, SourceError) as error:
-            can = "torch and headrace DataLoaders, data sets with __getitem__ and __len__, torch IterableDatasets"
             raise TargetError(
-                f"TARGET is a {self.kind}, which cannot be examined: {error.what}",
+                f"TARGET is a {class_name(self.dataset)}, which cannot be examined: {error.what}",
                 why=error.why,
-                do=[*error.do, f"examined today: {can}"],
+                do=[*error.do, f"examined today: {ACCEPTED}"],
             ) from None
 
     # What it says of itself.
@@ -58,75 +70,86 @@ class Subject:
     @property
     def kind(self) -> str:
         """Class of the loader or data set, with its module."""
-        return _class_name(self.dataset if self.loader is None else self.loader)
+        return class_name(self._target)
 
     @property
     def dataset_kind(self) -> str:
         """Class of the data set, with its module."""
-        return _class_name(self.dataset)
+        return class_name(self.dataset)
+
+    @property
+    def cannot(self) -> dict[str, str]:
+        """What cannot be examined for this kind of target -> the reason, in a user's words.
+
+        `index`: samples one by one, in any order. `join`: joining samples apart from the loader. `workers`: another
+        number of workers. `streams`: comparing what each worker delivers. `epochs`: a second pass. `pickle`: sending
+        the target to another process.
+        """
+        return self._kind.cannot
+
+    @property
+    def is_batched(self) -> bool:
+        """True if a pass delivers batches."""
+        return self._kind.is_batched
 
     @property
     def dataset_layers(self) -> tuple[str, ...]:
         """Classes of the data set and of those inside it (of a Subset, a ConcatDataset), outermost first."""
-        return tuple(_class_name(one) for one in _layers(self.dataset))
+        return tuple(class_name(one) for one in layers(self.dataset))
 
     @property
     def num_samples(self) -> int | None:
-        """`len(dataset)`; None: it has none, or fails."""
-        return _length(self.dataset)
+        """Samples in the data set; None: it does not say, or fails."""
+        return self._kind.num_samples if self.is_iterable else length(self.dataset)
 
     @property
     def num_batches(self) -> int | None:
-        """`len(loader)`; None: no loader, or it has none."""
-        return None if self.loader is None else _length(self.loader)
+        """Batches in one pass; None: there are none, or it does not say."""
+        return self._kind.num_batches
 
     @property
     def batch_size(self) -> int | None:
         """None: no loader, no batching, or a batch sampler of the user's own."""
-        size = getattr(self.loader, "batch_size", None)
-        return size if isinstance(size, int) else None
+        return self._kind.batch_size
 
     @property
     def joins_samples(self) -> bool:
-        """False for a loader that hands over single samples (`batch_size=None`)."""
-        if self.loader is None:
-            return True
-        return self.batch_size is not None or getattr(self.loader, "batch_sampler", None) is not None
+        """False for a loader that hands over single samples (`batch_size=None`), or whose joining is inside it."""
+        return "join" not in self.cannot
 
     @property
     def drop_last(self) -> bool:
         """True if the incomplete last batch is left out."""
-        return bool(getattr(self.loader, "drop_last", False))
+        return self._kind.drop_last
 
     @property
     def num_workers(self) -> int:
         """Worker processes; 0 = in the caller, and for a bare data set."""
-        count = getattr(self.loader, "num_workers", 0)
-        return count if isinstance(count, int) else 0
+        return self._kind.num_workers
 
     @property
     def contract(self) -> Contract | None:
         """The contract that the loader or the data set carries; None if there is none."""
-        carried = (_attribute(holder, "contract") for holder in (self.loader, self.dataset))
+        carried = (attribute(holder, "contract") for holder in (self.loader, self.dataset))
         return next((found for found in carried if isinstance(found, Contract)), None)
 
     def classes(self) -> tuple[int, str] | None:
         """Returns the number of classes and who says so; None if nobody does."""
-        for dataset in _layers(self.dataset):
+        for dataset in layers(self.dataset):
             for name in ("classes", "class_to_idx"):
-                found = _attribute(dataset, name)
+                found = attribute(dataset, name)
                 if isinstance(found, (Sequence, dict)) and not isinstance(found, str) and len(found):
                     return len(found), f"{type(dataset).__name__}.{name}"
-            count = _attribute(dataset, "num_classes")
+            count = attribute(dataset, "num_classes")
             if isinstance(count, int) and not isinstance(count, bool) and count > 0:
                 return count, f"{type(dataset).__name__}.num_classes"
         return None
 
-    # Samples.
+    # Samples by row number.
 
     def sample_id(self, index: int) -> SampleId:
-        """Returns the identity of a sample: the data set's own word, else the row number."""
-        return index if self._plan is None else self._plan.sample_id(index)
+        """Returns the identity of a sample: the data set's own word, else the row number; `#12` in a stream."""
+        return f"#{index}" if self._plan is None else self._plan.sample_id(index)
 
     def locate(self, index: int) -> str | None:
         """Returns what a sample is read from, where the data set keeps it in one of the usual ways."""
@@ -136,7 +159,12 @@ class Subject:
         """Returns one sample, prepared exactly as the loader has it prepared.
 
         A plan says its own stages through `enter`. Torch's loader prefers `__getitems__` where a data set has it.
+
+        Raises:
+            CannotExamine: the target is a stream.
         """
+        if self.is_iterable:
+            raise CannotExamine(self.cannot["index"])
         if self._plan is not None and self._plan is self.dataset:
             return self._read_plan(self._plan, index, enter)
         if self.loader is not None and self.joins_samples and callable(getattr(self.dataset, "__getitems__", None)):
@@ -156,110 +184,86 @@ class Subject:
 
     def transform_slots(self) -> Iterator[tuple[Any, str, Callable[..., Any]]]:
         """Yields (holder, attribute, function) for each transform that a data set, or one inside it, keeps for itself."""
-        for dataset in _layers(self.dataset):
+        for dataset in layers(self.dataset):
             for name in _SLOTS:
                 held = getattr(dataset, "__dict__", {}).get(name)
                 if callable(held):
                     yield dataset, name, held
 
-    # Batches.
+    # Passes.
 
-    def collate(self) -> Callable[[list[Any]], Any]:
-        """Returns the function that joins samples; torch's default for a bare data set (imports torch)."""
-        found = getattr(self.loader, "collate_fn", None)
-        collate: Callable[[list[Any]], Any] = found if callable(found) else _torch_data().default_collate
-        return collate
+    def epoch(self) -> Iterator[Any]:
+        """Returns one pass over the target as its user makes it: batches, or samples, as they are delivered."""
+        return self._kind.epoch()
 
-    @property
-    def collate_name(self) -> str:
-        """Name of the collate function, with file and line if it is the user's own."""
-        found = getattr(self.loader, "collate_fn", None)
-        return "default_collate" if found is None else _function_name(found)
+    def samples(self) -> Walk:
+        """Returns one pass sample by sample, in this process; it names each sample, before and after it is drawn.
 
-    @property
-    def has_default_collate(self) -> bool:
-        """True for torch's default rules, under torch's name or ours."""
-        found = getattr(self.loader, "collate_fn", None)
-        is_ours = headrace_collate.is_ours(found)
-        return found is None or is_ours or getattr(found, "__module__", "").startswith("torch.utils.data")
+        Batches that cannot be taken apart are delivered as they are. Close it at the end.
+        """
+        return self._kind.samples()
 
-    # Streams.
+    def with_workers(self, num_workers: int, **changes: Any) -> Any:
+        """Returns the user's loader again with another number of workers, as something that can be walked repeatedly.
+
+        Args:
+            num_workers: 0 = in this process.
+            changes: More to change, under the names of the loader's own library.
+
+        Raises:
+            CannotExamine: this kind of target has no number of workers that could be changed.
+        """
+        if "workers" in self.cannot:
+            raise CannotExamine(self.cannot["workers"])
+        return self._kind.with_workers(num_workers, **changes)
 
     def stream(self, num_workers: int, tag: Callable[[Any], Any]) -> Iterator[Any]:
         """Walks an iterable data set with the loader's own worker settings; yields `tag(sample)` made in the worker.
 
         Close the iterator to end the workers.
+
+        Raises:
+            CannotExamine: torch's workers cannot walk it.
         """
-        options: dict[str, Any] = {}
-        if num_workers and self.num_workers:
-            names = ("worker_init_fn", "multiprocessing_context", "prefetch_factor")
-            options = {name: getattr(self.loader, name, None) for name in names}
-        loader = _torch_data().DataLoader(
-            self.dataset, batch_size=None, collate_fn=tag, num_workers=num_workers, **options
-        )
-        return iter(loader)
+        if "streams" in self.cannot:
+            raise CannotExamine(self.cannot["streams"])
+        return worker_stream(self._kind.unbatched, self.loader, num_workers, tag)
+
+    # Batches.
+
+    def collate(self) -> Callable[[list[Any]], Any]:
+        """Returns the function that joins samples; torch's default for a bare data set (imports torch)."""
+        found = self._collate()
+        if found is not None:
+            return found
+        if not self.joins_samples:
+            return _first
+        default: Collate = importlib.import_module("torch.utils.data").default_collate
+        return default
+
+    def _collate(self) -> Collate | None:
+        if self._kind.joins_apart is not None:
+            return self._kind.joins_apart
+        found = getattr(self.loader, "collate_fn", None)
+        return found if callable(found) else None
+
+    @property
+    def collate_name(self) -> str:
+        """Name of the collate function, with file and line if it is the user's own."""
+        found = self._collate()
+        if found is None:
+            return "default_collate" if self.joins_samples else OWN_JOIN
+        return function_name(found)
+
+    @property
+    def has_default_collate(self) -> bool:
+        """True for torch's default rules, under torch's name or ours."""
+        found = self._collate()
+        if found is None:
+            return self.joins_samples
+        return headrace_collate.is_ours(found) or getattr(found, "__module__", "").startswith("torch.utils.data")
 
 
-def _torch_data() -> ModuleType:
-    return importlib.import_module("torch.utils.data")
-
-
-def _is_instance(value: Any, module: str, name: str) -> bool:
-    """Isinstance without the import: nothing is an instance of a class of a module that nobody has imported."""
-    kind = getattr(sys.modules.get(module), name, None)
-    return isinstance(kind, type) and isinstance(value, kind)
-
-
-def _is_loader(target: Any) -> bool:
-    return _is_instance(target, "torch.utils.data", "DataLoader") or _is_instance(
-        target, "headrace.engine.loader", "DataLoader"
-    )
-
-
-def _is_iterable(dataset: Any) -> bool:
-    return _is_instance(dataset, "torch.utils.data", "IterableDataset")
-
-
-def _layers(dataset: Any) -> Iterator[Any]:
-    """Yields a data set and those inside it: Subset and the like (`dataset`), ConcatDataset (`datasets`)."""
-    pending, seen = [dataset], set[int]()
-    while pending and len(seen) < _MAX_DEPTH:
-        one = pending.pop(0)
-        if one is None or id(one) in seen:
-            continue
-        seen.add(id(one))
-        yield one
-        inner = _attribute(one, "datasets")
-        pending += [_attribute(one, "dataset"), *(inner if isinstance(inner, (list, tuple)) else ())]
-
-
-def _attribute(holder: Any, name: str) -> Any:
-    """An attribute, or None: a property of the user's own may raise anything."""
-    try:
-        return getattr(holder, name, None)
-    except Exception:
-        return None
-
-
-def _length(value: Any) -> int | None:
-    try:
-        return len(value)
-    except Exception:
-        return None
-
-
-def _class_name(value: Any) -> str:
-    kind = type(value)
-    # Torch documents its classes under the folder, not under the file in which they stand.
-    module = "torch.utils.data" if kind.__module__.startswith("torch.utils.data.") else kind.__module__
-    return kind.__qualname__ if module == "builtins" else f"{module}.{kind.__qualname__}"
-
-
-def _function_name(function: Any) -> str:
-    """The name of a function, with file and line if it is the user's own."""
-    inner = inspect.unwrap(getattr(function, "func", function))  # functools.partial
-    name = (getattr(inner, "__qualname__", None) or type(inner).__qualname__).rpartition("<locals>.")[2]
-    code = getattr(inner, "__code__", None) or getattr(type(inner).__call__, "__code__", None)
-    if code is not None and is_user_code(code.co_filename):
-        return f"{name} ({pathlib.Path(code.co_filename).name}:{code.co_firstlineno})"
-    return name
+def _first(samples: list[Any]) -> Any:
+    """In the place of a collate function where nothing is joined."""
+    return samples[0]
