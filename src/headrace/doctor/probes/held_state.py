@@ -80,14 +80,14 @@ class _Values(_Part):
         room: int,
     ) -> None:
         super().__init__(path, is_of_sample)
-        self._look, self._put = look, put
+        self.look, self._put = look, put
         array = look()
         self._shape = array.shape
         self._digest = _hash(array)
         self.copy = array.copy() if array.nbytes <= room else None
 
     def changes(self) -> list[Change]:
-        array = self._look()
+        array = self.look()
         if array.shape == self._shape and _hash(array) == self._digest:
             return []
         return [Change(path=self.path, kind="content", is_of_sample=self.is_of_sample, shape=self._shape)]
@@ -175,6 +175,11 @@ class HeldState:
         """Puts back what was changed, or what was changed under one path alone. What was added stays."""
         for part in self._parts:
             part.restore(only)
+
+    def path_in(self, array: npt.NDArray[Any]) -> str | None:
+        """Returns the path of the array that another one lies in; None if it lies in none that was seen."""
+        found = (part.path for part in self._parts if isinstance(part, _Values) and np.may_share_memory(part.look(), array))
+        return next(found, None)
 
     def generator_states(self) -> dict[str, Any]:
         """Returns the state of each generator, as `set_generators` takes it."""

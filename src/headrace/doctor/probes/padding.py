@@ -1,0 +1,196 @@
+"""Finds out how a batch holds samples of several lengths: where it was filled up, with what, and what tells so."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from headrace.contract.view import as_array, flatten
+from headrace.doctor.evidence.batches import PaddedField
+from headrace.errors import SampleId
+
+__all__ = ["find_paddings", "varying_fields"]
+
+Array = npt.NDArray[Any]
+_TELLING_WORDS = ("mask", "length", "len", "lens", "offset", "offsets", "seqlens", "sizes", "valid", "segment", "position")
+"""Words in a field's name that promise to tell real from added places, in a form that is not recognised by its values."""
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class _Placed:
+    """One field of the batch that holds one field of the samples."""
+
+    field: str
+    batch_field: str
+    rows: list[Array]
+    """The batch's rows, each (L, ...), L the common length."""
+    lengths: list[int]
+    """Real places of each row; they stand at its beginning, or at its end."""
+    at_end: bool
+
+    @property
+    def mask(self) -> npt.NDArray[np.bool_]:
+        """True for real places, (B, L)."""
+        place = np.arange(len(self.rows[0]))[None, :]
+        lengths = np.asarray(self.lengths)[:, None]
+        return place >= place.size - lengths if self.at_end else place < lengths
+
+    def added(self) -> Array:
+        """The values of all places that were added, (number, ...)."""
+        return np.concatenate([row[~real] for row, real in zip(self.rows, self.mask, strict=True)])
+
+
+def varying_fields(samples: Sequence[Any]) -> dict[str, list[Array]]:
+    """Returns the arrays of each field whose length differs between samples while its further axes agree."""
+    fields: dict[str, list[Array]] = {}
+    for sample in samples:
+        for name, value in flatten(sample):
+            array = as_array(value)
+            if array is not None and array.ndim:
+                fields.setdefault(name, []).append(array)
+    return {
+        name: arrays
+        for name, arrays in fields.items()
+        if len(arrays) == len(samples)
+        and len({array.shape[1:] for array in arrays}) == 1
+        and len({len(array) for array in arrays}) > 1
+    }
+
+
+def find_paddings(samples: Sequence[Any], ids: Sequence[SampleId], batch: Any) -> tuple[PaddedField, ...]:
+    """Returns the fields that were filled up to one length.
+
+    A field is recognised by its values, whatever the batch calls it: each row begins, or ends, with the values of one
+    sample, in any order of samples, batch or time first.
+    """
+    leaves = [(name, array) for name, value in flatten(batch) if (array := as_array(value)) is not None]
+    others = [(name, value) for name, value in flatten(batch)]
+    placed = [
+        found
+        for field, arrays in varying_fields(samples).items()
+        for name, leaf in leaves
+        if (found := _place(field, arrays, name, leaf)) is not None
+    ]
+    clear = [one for one in placed if _count_real(one, samples)[0] == 0 or _fill(one) is None]
+    result = []
+    for one in placed:
+        fill = _fill(one)
+        if fill is None or one in clear:
+            continue
+        num_real, places = _count_real(one, samples)
+        marker = _marker(one, leaves, others) or next(
+            (other.batch_field for other in clear if other.mask.shape == one.mask.shape and (other.mask == one.mask).all()),
+            None,
+        )
+        result.append(
+            PaddedField(
+                field=one.field,
+                batch_field=one.batch_field,
+                lengths=(min(one.lengths), max(one.lengths)),
+                fill=_shown(fill),
+                num_padded=int((~one.mask).sum()),
+                num_real=num_real,
+                real_ids=tuple(ids[place] for place in places),
+                marked_by=marker,
+            )
+        )
+    return tuple(result)
+
+
+def _place(field: str, arrays: Sequence[Array], name: str, leaf: Array) -> _Placed | None:
+    """Returns how a leaf of the batch holds the arrays; None if it does not."""
+    inner = arrays[0].shape[1:]
+    for batch_first in (True, False):
+        if leaf.ndim != len(inner) + 2 or leaf.shape[2:] != inner:
+            return None
+        rows = list(leaf if batch_first else np.swapaxes(leaf, 0, 1))
+        if len(rows) != len(arrays):
+            continue
+        for at_end in (False, True):
+            lengths = _lengths(rows, arrays, at_end=at_end)
+            if lengths is not None and min(lengths) < len(rows[0]):
+                return _Placed(field, name, rows, lengths, at_end)
+    return None
+
+
+def _lengths(rows: Sequence[Array], arrays: Sequence[Array], *, at_end: bool) -> list[int] | None:
+    """The length of the sample that stands in each row; each sample stands in one row. None: they do not."""
+    left = sorted(range(len(arrays)), key=lambda place: -len(arrays[place]))  # the longest that fits is meant
+    found = []
+    for row in rows:
+        for place in left:
+            size = min(len(arrays[place]), len(row))
+            part = arrays[place][:size]
+            here = row[len(row) - size :] if at_end else row[:size]
+            if np.array_equal(here, part) or (part.dtype.kind == "f" and np.allclose(here, part, atol=1e-6)):
+                found.append(size)
+                left.remove(place)
+                break
+        else:
+            return None
+    return found
+
+
+def _fill(one: _Placed) -> Array | None:
+    """The value that all added places hold; None if they differ or there are none."""
+    added = one.added()
+    return added[0] if len(added) and (added == added[0]).all() else None
+
+
+def _count_real(one: _Placed, samples: Sequence[Any]) -> tuple[int, list[int]]:
+    """How often the fill value is a real value, and in which samples."""
+    fill = _fill(one)
+    counts = []
+    for array in varying_fields(samples)[one.field]:
+        same = array == fill
+        counts.append(int(same.reshape(len(array), -1).all(axis=1).sum()) if len(array) else 0)
+    return sum(counts), [place for place, number in enumerate(counts) if number]
+
+
+def _marker(one: _Placed, leaves: Sequence[tuple[str, Array]], others: Sequence[tuple[str, Any]]) -> str | None:
+    """The part of the batch that tells real places from added ones: by its values, or, failing that, by its name."""
+    lengths = np.asarray(one.lengths)
+    for name, leaf in leaves:
+        if name != one.batch_field and (_is_mask(leaf, one.mask) or _is_lengths(leaf, lengths)):
+            return name
+    singles = [value for name, value in others if isinstance(value, (int, np.integer))]
+    if len(singles) >= len(lengths) and set(lengths.tolist()) <= {int(value) for value in singles}:
+        return "lengths"
+    for name, _ in others:
+        words = name.lower().replace(".", "_").split("_")
+        if name != one.batch_field and any(word in _TELLING_WORDS or "mask" in word for word in words):
+            return name
+    return None
+
+
+def _is_mask(leaf: Array, mask: npt.NDArray[np.bool_]) -> bool:
+    if leaf.ndim == 3 and leaf.shape[-1] == 1:
+        leaf = leaf[..., 0]
+    if leaf.ndim > 2 and leaf.dtype.kind == "b":
+        return leaf.shape[0] == mask.shape[0] and leaf.shape[-1] == mask.shape[1]
+    for candidate in (leaf, leaf.T):
+        if candidate.shape == mask.shape:
+            values = np.unique(candidate)
+            if len(values) == 2 and any(np.array_equal(candidate == value, mask) for value in values):
+                return True
+    return False
+
+
+def _is_lengths(leaf: Array, lengths: npt.NDArray[Any]) -> bool:
+    flat = leaf.reshape(-1)
+    if flat.dtype.kind not in "iu" or not len(flat):
+        return False
+    ends = np.cumsum(lengths)
+    candidates = (lengths, ends, ends - lengths, np.concatenate([[0], ends]))
+    return any(np.array_equal(flat, candidate) for candidate in candidates)
+
+
+def _shown(fill: Array) -> str:
+    if fill.ndim == 0:
+        return f"{fill.item():g}" if fill.dtype.kind == "f" else str(fill.item())
+    first = f"{fill.reshape(-1)[0]:g}"
+    return f"[{first}]" if fill.size == 1 else f"[{first}, ...]"
