@@ -11,6 +11,7 @@ import dataclasses
 import functools
 import gc
 import inspect
+import math
 import sys
 import time
 import types
@@ -67,6 +68,9 @@ class _Part:
     def restore(self, only: str | None) -> None:
         raise NotImplementedError
 
+    def is_non_finite(self) -> bool:
+        raise NotImplementedError
+
 
 class _Values(_Part):
     """An array, tensor or image; `view` shares its memory, an image writes through `put`."""
@@ -95,6 +99,10 @@ class _Values(_Part):
     def restore(self, only: str | None) -> None:
         if self.copy is not None and only in {None, self.path} and self.changes():
             self._put(self.copy)
+
+    def is_non_finite(self) -> bool:
+        array = self.look()
+        return array.dtype.kind == "f" and not bool(np.isfinite(array).all())
 
 
 class _Entries(_Part):
@@ -125,6 +133,9 @@ class _Entries(_Part):
             elif not (now == before or (now != now and before != before)):
                 found.append(self._change(key, "value"))
         return found
+
+    def is_non_finite(self) -> bool:
+        return any(isinstance(value, float) and not math.isfinite(value) for value in self._before.values())
 
     def _change(self, key: Any, kind: Kind) -> Change:
         path = self.path if key is None else _joined(self.path, key, dotted=self._dotted)
@@ -180,6 +191,10 @@ class HeldState:
         """Returns the path of the array that another one lies in; None if it lies in none that was seen."""
         found = (part.path for part in self._parts if isinstance(part, _Values) and np.may_share_memory(part.look(), array))
         return next(found, None)
+
+    def non_finite(self) -> list[tuple[str, bool]]:
+        """Returns (path, whether it is the sample's own) of what holds NaN or infinity."""
+        return [(part.path, part.is_of_sample) for part in self._parts if part.is_non_finite()]
 
     def generator_states(self) -> dict[str, Any]:
         """Returns the state of each generator, as `set_generators` takes it."""
