@@ -120,7 +120,8 @@ def _kind(array: npt.NDArray[Any]) -> Literal["NaN", "infinity", "NaN and infini
 
 def _is_attention_mask(array: npt.NDArray[Any]) -> bool:
     """Only 0 and -infinity: what is added to attention scores."""
-    return bool(((array == 0) | np.isneginf(array)).all()) and array.ndim > 0
+    zeros = array == 0
+    return array.ndim > 0 and bool(zeros.any() and (zeros | np.isneginf(array)).all())
 
 
 def _has_mask(name: str, array: npt.NDArray[Any], sample: Any, leaves: Sequence[tuple[str, npt.NDArray[Any]]]) -> bool:
