@@ -13,8 +13,7 @@ __all__ = ["ChangedPart", "Repeats", "SampleRepeat"]
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class ChangedPart:
-    """One thing that reading a sample changed, and that makes the sample another one: put back, the sample is itself
-    again."""
+    """One thing that reading a sample changed; put back, it makes the sample what it was."""
 
     path: str
     """Attribute path: `dataset.images[3]`."""

@@ -14,7 +14,7 @@ import numpy as np
 from headrace.contract.view import as_array, flatten
 from headrace.doctor.bench import Bench
 from headrace.doctor.evidence.base import Evidence
-from headrace.doctor.evidence.batches import Dropping, KeptBatches, Overwrite, Paddings, Pinning
+from headrace.doctor.evidence.batches import Dropping, KeptBatches, Overwrite, PaddedField, Paddings, Pinning
 from headrace.doctor.probes.content import Content, content_of
 from headrace.doctor.probes.dropping import find_dropped, made_of
 from headrace.doctor.probes.held_state import HeldState, roots_of
@@ -114,7 +114,7 @@ class JoinMany:
         chosen = sorted(places[:NUM_JOINED])
         joined = [samples[place] for place in chosen]
         names = tuple(ids[place] for place in chosen)
-        fields = ()
+        fields: tuple[PaddedField, ...] = ()
         if len(joined) > 1 and varying_fields(joined):
             with contextlib.suppress(Exception):  # that it cannot be joined is told by the collation probe
                 fields = find_paddings(joined, names, join(list(joined)))

@@ -258,8 +258,7 @@ class _RepeatStep:
     every_split = True
 
     def run(self, round_: Round) -> None:
-        """Takes samples that came out before, and where there are others, some that no probe has read: a cache on disk
-        does not know those."""
+        """Takes samples that came out before, and some that no probe has read: a cache on disk does not know those."""
         if round_.facts.is_iterable or not round_.facts.num_samples:
             round_.found.lacks([Repeats], "the data set is a stream: a sample cannot be asked for again")
             return

@@ -130,7 +130,7 @@ def _has_mask(name: str, array: npt.NDArray[Any], sample: Any, leaves: Sequence[
     for other, values in leaves:
         if other == name:
             continue
-        if values.shape == there.shape and values.ndim:
+        if values.shape == there.shape and values.ndim and np.isin(values, (0, 1)).all():
             flags = values.astype(bool)
             if np.array_equal(flags, there) or np.array_equal(flags, ~there):
                 return True
@@ -148,9 +148,7 @@ class _ValueStep:
         """Runs nothing if all values of all samples are finite."""
         found, wishes = round_.found, round_.wishes
         suspects = [
-            one.read.index
-            for one in round_.prepared
-            if any(view.num_nan or view.num_inf for view in one.read.fields)
+            one.read.index for one in round_.prepared if any(view.num_nan or view.num_inf for view in one.read.fields)
         ]
         is_stream = round_.facts.is_iterable
         if not round_.prepared and not is_stream:
@@ -191,7 +189,11 @@ def _merged(traced: Sequence[_Traced], round_: Round) -> list[NonFiniteField]:
             and any(view.field == field and (view.num_nan or view.num_inf) for view in one.read.fields)
         ]
         # What was not traced is counted with the first group of its field.
-        is_first = next(key for key in groups if key[0] == field) == (field, members[0].field.origin, members[0].field.is_declared)
+        is_first = next(key for key in groups if key[0] == field) == (
+            field,
+            members[0].field.origin,
+            members[0].field.is_declared,
+        )
         extra = [read for read in others if read.index not in known] if is_first else []
         more = sum(view.num_nan + view.num_inf for read in extra for view in read.fields if view.field == field)
         ids = [one.field.sample_ids[0] for one in members] + [read.sample_id for read in extra]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import itertools
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -59,14 +60,14 @@ def made_of(join: Join, sample: Any) -> str:
 def _one_that_stays(join: Join, samples: Sequence[Any]) -> int | None:
     """A sample that another one's batch is not the same without."""
     places = [place for place, sample in enumerate(samples) if sample is not None]
-    for first, second in list(zip(places, places[1:], strict=False))[:MAX_PAIRS]:
+    for first, second in list(itertools.pairwise(places))[:MAX_PAIRS]:
         one, other, both = (
             _content(join, chosen)
             for chosen in ([samples[first]], [samples[second]], [samples[first], samples[second]])
         )
-        if one is not None and both is not None and not _is_same(one, both):
-            if other is None or not _is_same(other, both):
-                return first
+        is_needed = one is not None and both is not None and not _is_same(one, both)
+        if is_needed and both is not None and (other is None or not _is_same(other, both)):
+            return first
     return None
 
 

@@ -130,7 +130,7 @@ class _Entries(_Part):
                 continue
             if not (isinstance(before, _PLAIN) and isinstance(now, _PLAIN)):
                 found.append(self._change(key, "replaced"))
-            elif not (now == before or (now != now and before != before)):
+            elif now != before and not (_is_nan(now) and _is_nan(before)):
                 found.append(self._change(key, "value"))
         return found
 
@@ -189,7 +189,9 @@ class HeldState:
 
     def path_in(self, array: npt.NDArray[Any]) -> str | None:
         """Returns the path of the array that another one lies in; None if it lies in none that was seen."""
-        found = (part.path for part in self._parts if isinstance(part, _Values) and np.may_share_memory(part.look(), array))
+        found = (
+            part.path for part in self._parts if isinstance(part, _Values) and np.may_share_memory(part.look(), array)
+        )
         return next(found, None)
 
     def non_finite(self) -> list[tuple[str, bool]]:
@@ -247,7 +249,9 @@ class HeldState:
             yield from _inside_function(path, value)
         elif type(value).__name__ == "_lru_cache_wrapper":
             # What it keeps is only known to the garbage collector; each entry is what one call gave.
-            yield from ((f"{path} (lru_cache)", part, True) for part in gc.get_referents(value) if part is not vars(value))
+            yield from (
+                (f"{path} (lru_cache)", part, True) for part in gc.get_referents(value) if part is not vars(value)
+            )
             yield from _inside_function(path, value)
         else:
             yield from self._visit_object(path, value, is_of_sample)
@@ -443,6 +447,10 @@ def _set_state(generator: Any, state: Any) -> None:
 
 def _hash(array: npt.NDArray[Any]) -> str:
     return xxhash.xxh3_128(np.ascontiguousarray(array).tobytes()).hexdigest()
+
+
+def _is_nan(value: Any) -> bool:
+    return isinstance(value, float) and math.isnan(value)
 
 
 def _is_row(key: Any, array: npt.NDArray[Any]) -> bool:

@@ -21,9 +21,9 @@ def find_loops(tree: ast.Module, kind: str) -> list[int]:
     names |= _parameters(tree, names)
     lines = set()
     for node in ast.walk(tree):
-        if isinstance(node, (ast.For, ast.AsyncFor)) and _is_over(node.iter, names) and not _leaves(node):
-            lines.add(node.lineno)
-        elif isinstance(node, (ast.ListComp, ast.SetComp, ast.DictComp)) and _is_over(node.generators[0].iter, names):
+        if (isinstance(node, (ast.For, ast.AsyncFor)) and _is_over(node.iter, names) and not _leaves(node)) or (
+            isinstance(node, (ast.ListComp, ast.SetComp, ast.DictComp)) and _is_over(node.generators[0].iter, names)
+        ):
             lines.add(node.lineno)
         elif isinstance(node, ast.Call) and _called(node) in _EXHAUSTING and node.args:
             argument = node.args[0]
@@ -38,7 +38,11 @@ def _names_of(tree: ast.Module, kind: str) -> set[str]:
     """Names and attributes that are assigned from a call of the class."""
     found = set()
     for node in ast.walk(tree):
-        if isinstance(node, (ast.Assign, ast.AnnAssign)) and isinstance(node.value, ast.Call) and _called(node.value) == kind:
+        if (
+            isinstance(node, (ast.Assign, ast.AnnAssign))
+            and isinstance(node.value, ast.Call)
+            and _called(node.value) == kind
+        ):
             targets = node.targets if isinstance(node, ast.Assign) else [node.target]
             found |= {ast.unparse(target) for target in targets}
     return found

@@ -66,7 +66,7 @@ def _torch_mode(note: Any) -> contextlib.AbstractContextManager[Any]:
         """Looks at what goes into each operation before it runs, because it may work in place."""
 
         def __torch_function__(self, function: Any, kinds: Any, arguments: Any = (), options: Any = None) -> Any:
-            given = [value for value in _tensors((*arguments, *(options or {}).values()), torch.Tensor)]
+            given = list(_tensors((*arguments, *(options or {}).values()), torch.Tensor))
             was_finite = bool(given) and all(is_finite(value) for value in given)
             result = function(*arguments, **(options or {}))
             if was_finite and not all(is_finite(value) for value in [*_tensors((result,), torch.Tensor), *given]):

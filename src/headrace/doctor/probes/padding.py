@@ -16,7 +16,19 @@ from headrace.errors import SampleId
 __all__ = ["find_paddings", "varying_fields"]
 
 Array = npt.NDArray[Any]
-_TELLING_WORDS = ("mask", "length", "len", "lens", "offset", "offsets", "seqlens", "sizes", "valid", "segment", "position")
+_TELLING_WORDS = (
+    "mask",
+    "length",
+    "len",
+    "lens",
+    "offset",
+    "offsets",
+    "seqlens",
+    "sizes",
+    "valid",
+    "segment",
+    "position",
+)
 """Words in a field's name that promise to tell real from added places, in a form that is not recognised by its values."""
 
 
@@ -83,7 +95,7 @@ def find_paddings(samples: Sequence[Any], ids: Sequence[SampleId], batch: Any) -
             continue
         num_real, places = _count_real(one, samples)
         marker = _marker(one, leaves, others) or next(
-            (other.batch_field for other in clear if other.mask.shape == one.mask.shape and (other.mask == one.mask).all()),
+            (other.batch_field for other in clear if sorted(other.lengths) == sorted(one.lengths)),
             None,
         )
         result.append(
@@ -118,20 +130,29 @@ def _place(field: str, arrays: Sequence[Array], name: str, leaf: Array) -> _Plac
 
 
 def _lengths(rows: Sequence[Array], arrays: Sequence[Array], *, at_end: bool) -> list[int] | None:
-    """The length of the sample that stands in each row; each sample stands in one row. None: they do not."""
+    """The length of the sample that stands in each row; each sample stands in one row. None: they do not.
+
+    The order of the samples is tried first: a short sample may look like the beginning of another one that is filled up.
+    """
+
+    def size_in(row: Array, array: Array) -> int | None:
+        size = min(len(array), len(row))
+        here, part = row[len(row) - size :] if at_end else row[:size], array[:size]
+        is_same = np.array_equal(here, part) or (part.dtype.kind == "f" and np.allclose(here, part, atol=1e-6))
+        return size if is_same else None
+
+    in_order = [size_in(row, array) for row, array in zip(rows, arrays, strict=True)]
+    if None not in in_order:
+        return [size for size in in_order if size is not None]
     left = sorted(range(len(arrays)), key=lambda place: -len(arrays[place]))  # the longest that fits is meant
     found = []
     for row in rows:
-        for place in left:
-            size = min(len(arrays[place]), len(row))
-            part = arrays[place][:size]
-            here = row[len(row) - size :] if at_end else row[:size]
-            if np.array_equal(here, part) or (part.dtype.kind == "f" and np.allclose(here, part, atol=1e-6)):
-                found.append(size)
-                left.remove(place)
-                break
-        else:
+        sizes = ((place, size_in(row, arrays[place])) for place in left)
+        match = next(((place, size) for place, size in sizes if size is not None), None)
+        if match is None:
             return None
+        left.remove(match[0])
+        found.append(match[1])
     return found
 
 
@@ -153,12 +174,12 @@ def _count_real(one: _Placed, samples: Sequence[Any]) -> tuple[int, list[int]]:
 
 def _marker(one: _Placed, leaves: Sequence[tuple[str, Array]], others: Sequence[tuple[str, Any]]) -> str | None:
     """The part of the batch that tells real places from added ones: by its values, or, failing that, by its name."""
-    lengths = np.asarray(one.lengths)
+    size = len(one.rows[0])
     for name, leaf in leaves:
-        if name != one.batch_field and (_is_mask(leaf, one.mask) or _is_lengths(leaf, lengths)):
+        if name != one.batch_field and (_is_mask(leaf, one.lengths, size) or _is_lengths(leaf, one.lengths)):
             return name
-    singles = [value for name, value in others if isinstance(value, (int, np.integer))]
-    if len(singles) >= len(lengths) and set(lengths.tolist()) <= {int(value) for value in singles}:
+    singles = [int(value) for name, value in others if isinstance(value, (int, np.integer))]
+    if len(singles) >= len(one.lengths) and set(one.lengths) <= set(singles):
         return "lengths"
     for name, _ in others:
         words = name.lower().replace(".", "_").split("_")
@@ -167,26 +188,33 @@ def _marker(one: _Placed, leaves: Sequence[tuple[str, Array]], others: Sequence[
     return None
 
 
-def _is_mask(leaf: Array, mask: npt.NDArray[np.bool_]) -> bool:
+def _is_mask(leaf: Array, lengths: Sequence[int], size: int) -> bool:
+    """True for two values that part each row in two, with as many places before, or behind, as the samples are long."""
     if leaf.ndim == 3 and leaf.shape[-1] == 1:
         leaf = leaf[..., 0]
-    if leaf.ndim > 2 and leaf.dtype.kind == "b":
-        return leaf.shape[0] == mask.shape[0] and leaf.shape[-1] == mask.shape[1]
+    if leaf.ndim > 2 and leaf.dtype.kind == "b":  # a mask over pairs of places
+        return bool(leaf.shape[0] == len(lengths) and leaf.shape[-1] == size)
     for candidate in (leaf, leaf.T):
-        if candidate.shape == mask.shape:
+        if candidate.shape == (len(lengths), size):
             values = np.unique(candidate)
-            if len(values) == 2 and any(np.array_equal(candidate == value, mask) for value in values):
+            if len(values) == 2 and any(_parts(candidate == value, lengths) for value in values):
                 return True
     return False
 
 
-def _is_lengths(leaf: Array, lengths: npt.NDArray[Any]) -> bool:
+def _parts(there: npt.NDArray[np.bool_], lengths: Sequence[int]) -> bool:
+    at_most_once = (np.diff(there.astype(np.int8), axis=1) != 0).sum(axis=1).max(initial=0) <= 1
+    return bool(at_most_once) and sorted(there.sum(axis=1).tolist()) == sorted(lengths)
+
+
+def _is_lengths(leaf: Array, lengths: Sequence[int]) -> bool:
+    """True for the lengths, or for where each sample begins or ends; in whatever order the batch has them."""
     flat = leaf.reshape(-1)
     if flat.dtype.kind not in "iu" or not len(flat):
         return False
-    ends = np.cumsum(lengths)
-    candidates = (lengths, ends, ends - lengths, np.concatenate([[0], ends]))
-    return any(np.array_equal(flat, candidate) for candidate in candidates)
+    wanted, total = sorted(lengths), sum(lengths)
+    steps = (flat, np.diff(flat), np.diff(flat, append=total), np.diff(flat, prepend=0))
+    return any(sorted(step.tolist()) == wanted for step in steps)
 
 
 def _shown(fill: Array) -> str:

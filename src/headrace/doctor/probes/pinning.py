@@ -30,14 +30,14 @@ def find_unreached(batch: Any) -> tuple[int, list[tuple[str, str]]]:
     tensors = list(_tensors(batch, "", "", torch.Tensor))  # kept, so that ids stay theirs
     torch.Tensor.pin_memory = note  # type: ignore[assignment,method-assign]
     try:
-        pin_memory(batch)
+        pin_memory(batch)  # type: ignore[no-untyped-call]
     finally:
         torch.Tensor.pin_memory = original  # type: ignore[method-assign]
     left = [(path, holder) for path, holder, tensor in tensors if id(tensor) not in reached]
     return len(tensors), left
 
 
-def _tensors(value: Any, path: str, holder: str, kind: type, depth: int = 0) -> Iterator[tuple[str, str, Any]]:
+def _tensors(value: Any, path: str, holder: str, kind: Any, depth: int = 0) -> Iterator[tuple[str, str, Any]]:
     """Yields (path, class of the last object that is no container, tensor)."""
     if isinstance(value, kind):
         if value.device.type == "cpu":

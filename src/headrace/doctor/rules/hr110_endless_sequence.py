@@ -30,7 +30,9 @@ class EndlessSequence(Rule):
 
     code = "HR110"
     name = "endless-sequence"
-    summary = "A data set without `__iter__` that answers beyond its length, so that `for sample in dataset` never ends."
+    summary = (
+        "A data set without `__iter__` that answers beyond its length, so that `for sample in dataset` never ends."
+    )
     rationale = """
         A class with `__getitem__` and without `__iter__` is looped over by asking for 0, 1, 2, ... until an IndexError
         comes; `__len__` is not asked. If `__getitem__` computes its samples, or takes the index modulo something, no
@@ -95,6 +97,8 @@ class EndlessSequence(Rule):
     )
     healthy = (
         Example(title="An IndexError at the end", evidence=(_end(answered=()), loader())),
-        Example(title="A class with a loop of its own", evidence=(_end(has_iter=True, answered=(), num_asked=0), loader())),
+        Example(
+            title="A class with a loop of its own", evidence=(_end(has_iter=True, answered=(), num_asked=0), loader())
+        ),
         Example(title="A length that is one too small: the loop ends", evidence=(_end(answered=(100,)), loader())),
     )

@@ -132,16 +132,14 @@ def _finding(members: list[SampleRepeat], seen: Repeats) -> Finding:
     total = sum(one.outcome != "unreadable" for one in seen.samples)
     which = f"{len(ids)} of {total} {verb(total, 'sample that was', 'samples that were')} read again"
     if first.outcome == "fails":
-        message = (
-            f"{which} can be read only once {named(ids)}: reading {_deed(cause)}, and the next reading fails ({first.error})"
-        )
+        message = f"{which} can be read only once {named(ids)}: reading {_deed(cause)}, and the next reading fails ({first.error})"
     else:
         means = "" if first.means is None else f" (mean {first.means[0]:.3g}, then {first.means[1]:.3g})"
         message = (
             f"{which} {verb(len(ids), 'comes', 'come')} out otherwise each time {named(ids)}: reading {_deed(cause)}, and "
             f"field {first.fields[0]!r} with it{means}"
         )
-    severity, confidence = _weight(cause, first, seen)
+    severity, confidence = _weight(cause, members, seen)
     return Finding(
         message=message,
         severity=severity,
@@ -170,10 +168,12 @@ def _deed(cause: ChangedPart) -> str:
 
 
 def _weight(
-    cause: ChangedPart, first: SampleRepeat, seen: Repeats
+    cause: ChangedPart, members: list[SampleRepeat], seen: Repeats
 ) -> tuple[Literal["error", "warning", "info"], float]:
     """A store of the sample is not meant to change. What samples share may be the state of an augmentation."""
-    if cause.is_of_sample or first.outcome == "fails":
+    # Whatever their keys are, things of which each sample has its own are the samples' store.
+    is_store = cause.is_of_sample or len({one.changed[0].path for one in members}) == len(members) > 1
+    if is_store or members[0].outcome == "fails":
         return "error", 1.0
     if seen.draws:
         return "info", 0.6

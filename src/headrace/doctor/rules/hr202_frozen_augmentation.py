@@ -24,7 +24,7 @@ NO_SEED = Fix(
     text="Do not seed inside `__getitem__`: seed once at the start of the program; torch gives every worker and epoch its "
     "own seed.",
     safety="samples vary again from epoch to epoch; runs stay repeatable through the seed at the start",
-    snippet='torch.manual_seed(0)  # once, at the start of train.py\nloader = DataLoader(dataset, batch_size=64, shuffle=True, num_workers=2)',
+    snippet="torch.manual_seed(0)  # once, at the start of train.py\nloader = DataLoader(dataset, batch_size=64, shuffle=True, num_workers=2)",
 )
 
 
@@ -170,9 +170,7 @@ def _drew_once(one: SampleRepeat, seen: Repeats) -> bool:
     return bool(one.drawn_first) or (bool(seen.draws) and not seen.draws_later)
 
 
-def _seeded_finding(
-    calls: tuple[str, ...], samples: list[SampleRepeat], seen: Repeats, facts: LoaderFacts
-) -> Finding:
+def _seeded_finding(calls: tuple[str, ...], samples: list[SampleRepeat], seen: Repeats, facts: LoaderFacts) -> Finding:
     return Finding(
         message=f"every sample gets the same random numbers: {calls[0]} runs at each reading, and "
         f"{len(samples)} samples are the same under {samples[0].num_seeds} other seeds ({listing(seen.draws, 2)})",

@@ -34,7 +34,9 @@ class NonFiniteValue(Rule):
 
     code = "HR208"
     name = "non-finite-value"
-    summary = "Samples that hold NaN or infinity: already in the record, or from an operation that is named by its line."
+    summary = (
+        "Samples that hold NaN or infinity: already in the record, or from an operation that is named by its line."
+    )
     rationale = """
         One NaN in one sample makes the loss NaN, and one step later every weight. Because shuffling decides when the
         sample is met, it looks like a learning rate that is too high. Usual causes: normalising a sample whose values
@@ -63,9 +65,7 @@ class NonFiniteValue(Rule):
             evidence=(
                 NonFiniteValues(
                     num_examined=60,
-                    fields=(
-                        _field(origin="computed", where="train.py:21", detail="x = (x - x.mean()) / x.std()"),
-                    ),
+                    fields=(_field(origin="computed", where="train.py:21", detail="x = (x - x.mean()) / x.std()"),),
                 ),
             ),
             message="1 of 60 samples holds NaN in field 'x' (sample 7): it comes from `x = (x - x.mean()) / x.std()` "
@@ -110,7 +110,9 @@ class NonFiniteValue(Rule):
         Example(
             title="A mask beside the missing values",
             evidence=(
-                NonFiniteValues(num_examined=60, fields=(_field(origin="stored", where="dataset.x", is_declared=True),)),
+                NonFiniteValues(
+                    num_examined=60, fields=(_field(origin="stored", where="dataset.x", is_declared=True),)
+                ),
             ),
         ),
     )

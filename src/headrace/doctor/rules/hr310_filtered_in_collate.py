@@ -48,7 +48,9 @@ class FilteredInCollate(Rule):
         if not seen.dropped:
             return []
         num, tested = len(seen.dropped), seen.num_tested
-        kind = f", {seen.num_none} of them None" if 0 < seen.num_none < num else ", all of them None" * bool(seen.num_none)
+        kind = (
+            f", {seen.num_none} of them None" if 0 < seen.num_none < num else ", all of them None" * bool(seen.num_none)
+        )
         size = "" if facts.batch_size is None else f" of {facts.batch_size}"
         alone = {
             "None": "a batch of nothing else becomes None",
@@ -79,7 +81,9 @@ class FilteredInCollate(Rule):
         Example(
             title="None is filtered",
             evidence=(
-                Dropping(collate=OWN, num_tested=40, dropped=(3, 17), num_none=2, alone="IndexError: list index out of range"),
+                Dropping(
+                    collate=OWN, num_tested=40, dropped=(3, 17), num_none=2, alone="IndexError: list index out of range"
+                ),
                 loader(batch_size=8),
             ),
             message="skip_bad (train.py:8) leaves out 2 samples of 40 that were tried (first sample 3), all of them None: "
@@ -103,5 +107,3 @@ class FilteredInCollate(Rule):
             evidence=(Dropping(collate=OWN, num_tested=40, dropped=(), num_none=0, alone=None), loader()),
         ),
     )
-
-

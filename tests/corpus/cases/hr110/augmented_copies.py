@@ -12,7 +12,10 @@ class Copies:
 
     def __getitem__(self, number):
         picture = self.pictures[number % len(self.pictures)]
-        return {"picture": np.rot90(picture, number // len(self.pictures)).copy(), "number": number % len(self.pictures)}
+        return {
+            "picture": np.rot90(picture, number // len(self.pictures)).copy(),
+            "number": number % len(self.pictures),
+        }
 
 
 def make_dataset():

@@ -1,8 +1,7 @@
 import numpy as np
 import torch
-from torch.utils.data import DataLoader, Subset
-
 from scaling import ScaleBoxes, Street
+from torch.utils.data import DataLoader, Subset
 
 
 def collate(samples):

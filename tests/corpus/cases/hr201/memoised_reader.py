@@ -9,7 +9,7 @@ from torch.utils.data import DataLoader, Dataset
 FOLDER = Path(tempfile.mkdtemp())
 
 
-@functools.lru_cache(maxsize=None)
+@functools.cache
 def read_series(path):
     return torch.from_numpy(np.loadtxt(path, delimiter=",", dtype=np.float32))
 

@@ -16,7 +16,7 @@ class Oscillators(Dataset):
     def __len__(self):
         return self.num
 
-    @functools.lru_cache(maxsize=None)
+    @functools.cache
     def simulate(self, index):
         rng = np.random.default_rng([7, index])
         frequency, phase = rng.uniform(0.1, 1.0), rng.uniform(0, 6.28)

@@ -1,9 +1,8 @@
 from functools import lru_cache
 
 import torch
-from torch.utils.data import DataLoader, Dataset
-
 from augment import augment
+from torch.utils.data import DataLoader, Dataset
 
 
 class Recordings(Dataset):

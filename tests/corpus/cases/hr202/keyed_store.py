@@ -2,11 +2,10 @@ import random
 import tempfile
 from pathlib import Path
 
-from PIL import Image, ImageDraw, ImageOps
-from torch.utils.data import DataLoader, Dataset
-
 import numpy as np
 import torch
+from PIL import Image, ImageDraw, ImageOps
+from torch.utils.data import DataLoader, Dataset
 
 ROOT = Path(tempfile.mkdtemp()) / "shapes"
 

@@ -33,6 +33,9 @@ class Tissue(Dataset):
         return {"patch": self.transform(self.patches[index]), "grade": index % 3}
 
 
+def to_tensor(patch):
+    return torch.from_numpy(patch).float()
+
+
 def make_loader():
-    to_tensor = lambda patch: torch.from_numpy(patch).float()
     return DataLoader(Tissue(Compose(to_tensor, Standardise())), batch_size=9, shuffle=True)

@@ -1,8 +1,7 @@
 import numpy as np
 import torch
-from torch.utils.data import DataLoader
-
 from patients import Patients
+from torch.utils.data import DataLoader
 
 
 class LongestFirst:

@@ -1,8 +1,7 @@
 import torch
+from patients import Patients
 from torch.nn.utils.rnn import pack_sequence
 from torch.utils.data import DataLoader
-
-from patients import Patients
 
 
 def pack(samples):

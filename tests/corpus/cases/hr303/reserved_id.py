@@ -15,7 +15,7 @@ class Lines:
 
     def __getitem__(self, index):
         ids = [WORDS[word] for word in self.lines[index]]
-        return {"input_ids": ids, "labels": ids[1:] + [1]}
+        return {"input_ids": ids, "labels": [*ids[1:], 1]}
 
 
 def collate(samples):

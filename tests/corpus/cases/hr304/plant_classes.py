@@ -4,7 +4,7 @@ from torch.utils.data import DataLoader, Dataset
 
 
 class Plants(Dataset):
-    classes = ["oak", "elm", "ash", "fir"]
+    classes = ("oak", "elm", "ash", "fir")
 
     def __init__(self):
         rng = np.random.default_rng(0)

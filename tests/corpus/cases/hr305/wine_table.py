@@ -7,7 +7,7 @@ from torch.utils.data import DataLoader, TensorDataset
 
 
 class Wine(TensorDataset):
-    classes = ["red", "white", "rose"]
+    classes = ("red", "white", "rose")
 
 
 def make_loader():

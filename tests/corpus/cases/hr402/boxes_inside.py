@@ -1,7 +1,6 @@
 import torch
-from torch.utils.data import DataLoader
-
 from containers import Boxes
+from torch.utils.data import DataLoader
 
 
 class Cells:

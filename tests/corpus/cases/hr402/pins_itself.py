@@ -1,7 +1,6 @@
 import torch
-from torch.utils.data import DataLoader
-
 from containers import PinnedBatch
+from torch.utils.data import DataLoader
 
 
 def make_loader():
