@@ -1,7 +1,8 @@
 """What becomes of samples in batches: laws of padding and of leaving out; overwritten memory; what pinning reaches."""
 
-import collections
 import dataclasses
+import itertools
+from typing import NamedTuple
 
 import numpy as np
 import pytest
@@ -89,7 +90,7 @@ def test_exactly_the_samples_that_do_not_pass_are_found(values, divisor, none_at
     passes = [place for place, one in enumerate(samples) if one is not None and one % divisor]
     dropped, num_tried = find_dropped(join, samples, lambda: True)
     neighbours = [one for one in samples if one is not None]
-    if any(a % divisor and b % divisor for a, b in zip(neighbours, neighbours[1:], strict=False)):
+    if any(a % divisor and b % divisor for a, b in itertools.pairwise(neighbours)):
         assert num_tried == len(samples)
         assert dropped == [place for place in range(len(samples)) if place not in passes]
     else:  # no pair of neighbours that both stay: nothing can be held against anything
@@ -104,7 +105,9 @@ def test_collate_of_a_sample_that_is_left_out_alone():
     assert made_of(lambda chosen: torch.zeros(2), 1) == "a batch"
 
 
-Named = collections.namedtuple("Named", "a b")
+class Named(NamedTuple):
+    a: torch.Tensor
+    b: dict
 
 
 @dataclasses.dataclass

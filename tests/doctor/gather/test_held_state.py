@@ -105,7 +105,7 @@ def test_generators_are_found_where_they_hide_and_set_back():
 
 
 def test_what_a_memoised_function_keeps_is_seen():
-    @functools.lru_cache(maxsize=None)
+    @functools.cache
     def load(key):
         return np.full(3, key)
 

@@ -167,7 +167,7 @@ def test_a_sample_that_cannot_be_read_is_no_verdict():
     assert found.samples[0].outcome == "unreadable"
 
 
-@functools.lru_cache(maxsize=None)
+@functools.cache
 def memoised(index):
     return torch.full((4,), float(index + 1))
 

@@ -89,7 +89,7 @@ class JoinMany:
                 bench.stop_listening()
                 for earlier, before in enumerate(kept):
                     fields = before.differing(content_of(samples[earlier]))
-                    if fields and sample is not samples[earlier]:
+                    if fields:
                         found = _describe(subject, "sample", fields[0], samples[earlier], sample)
                         return ids, samples, dataclasses.replace(found, first=ids[earlier], second=sample_id)
                 ids.append(sample_id)
@@ -149,20 +149,10 @@ class DrawBatches:
                     yield self._pinning(subject, batch)
                 for number, before in enumerate(kept):
                     fields = before.differing(content_of(batches[number]))
-                    if fields and batch is not batches[number]:
+                    if fields:
                         found = _describe(subject, "batch", fields[0], batches[number], batch)
                         names = (f"batch {number + 1}", f"batch {len(batches) + 1}")
                         yield dataclasses.replace(found, first=names[0], second=names[1])
-                        return
-                    if fields:
-                        yield Overwrite(
-                            what="batch",
-                            field=fields[0],
-                            first=f"batch {number + 1}",
-                            second=f"batch {len(batches) + 1}",
-                            shares_memory=True,
-                            buffer=None,
-                        )
                         return
                 batches.append(batch)
                 kept.append(content_of(batch))

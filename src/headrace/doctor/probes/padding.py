@@ -116,9 +116,11 @@ def find_paddings(samples: Sequence[Any], ids: Sequence[SampleId], batch: Any) -
 def _place(field: str, arrays: Sequence[Array], name: str, leaf: Array) -> _Placed | None:
     """Returns how a leaf of the batch holds the arrays; None if it does not."""
     inner = arrays[0].shape[1:]
+    if leaf.ndim == len(inner) + 3 and 1 in {leaf.shape[1], leaf.shape[-1]}:  # an axis for a single channel
+        leaf = leaf[:, 0] if leaf.shape[1] == 1 else leaf[..., 0]
+    if leaf.ndim != len(inner) + 2 or leaf.shape[2:] != inner:
+        return None
     for batch_first in (True, False):
-        if leaf.ndim != len(inner) + 2 or leaf.shape[2:] != inner:
-            return None
         rows = list(leaf if batch_first else np.swapaxes(leaf, 0, 1))
         if len(rows) != len(arrays):
             continue
@@ -176,7 +178,7 @@ def _marker(one: _Placed, leaves: Sequence[tuple[str, Array]], others: Sequence[
     """The part of the batch that tells real places from added ones: by its values, or, failing that, by its name."""
     size = len(one.rows[0])
     for name, leaf in leaves:
-        if name != one.batch_field and (_is_mask(leaf, one.lengths, size) or _is_lengths(leaf, one.lengths)):
+        if name != one.batch_field and (_is_mask(leaf, one.lengths, size) or _is_lengths(leaf, one.lengths, size)):
             return name
     singles = [int(value) for name, value in others if isinstance(value, (int, np.integer))]
     if len(singles) >= len(one.lengths) and set(one.lengths) <= set(singles):
@@ -207,9 +209,12 @@ def _parts(there: npt.NDArray[np.bool_], lengths: Sequence[int]) -> bool:
     return bool(at_most_once) and sorted(there.sum(axis=1).tolist()) == sorted(lengths)
 
 
-def _is_lengths(leaf: Array, lengths: Sequence[int]) -> bool:
-    """True for the lengths, or for where each sample begins or ends; in whatever order the batch has them."""
+def _is_lengths(leaf: Array, lengths: Sequence[int], size: int) -> bool:
+    """True for the lengths, also as shares of the whole, or for where each sample begins or ends; in any order."""
     flat = leaf.reshape(-1)
+    if flat.dtype.kind == "f" and flat.shape == (len(lengths),):
+        flat = np.sort(flat)
+        return any(bool(np.allclose(flat, np.sort(lengths) / unit, rtol=1e-3)) for unit in (1, size))
     if flat.dtype.kind not in "iu" or not len(flat):
         return False
     wanted, total = sorted(lengths), sum(lengths)

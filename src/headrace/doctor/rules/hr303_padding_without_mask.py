@@ -40,8 +40,9 @@ class PaddingWithoutMask(Rule):
     references = ("icae#3", "Multimodal-Transformer#34", "mead-baseline#20")
 
     def judge(self, seen: Paddings) -> list[Finding]:
-        """One finding for each field of the batch."""
-        return [_finding(field, seen) for field in seen.fields if field.marked_by is None and field.num_real]
+        """At most one finding: one mask would tell of all fields."""
+        unmarked = [field for field in seen.fields if field.marked_by is None and field.num_real]
+        return [_finding(unmarked, seen)] if unmarked else []
 
     sick = (
         Example(
@@ -140,12 +141,15 @@ class PaddingWithoutMask(Rule):
     )
 
 
-def _finding(field: PaddedField, seen: Paddings) -> Finding:
+def _finding(fields: list[PaddedField], seen: Paddings) -> Finding:
+    field = fields[0]
     shortest, longest = field.lengths
+    others = [repr(other.field) for other in fields[1:] if other.field != field.field]
+    likewise = f"; likewise {', '.join(dict.fromkeys(others))}" if others else ""
     return Finding(
         message=f"{seen.collate} fills field {field.field!r} up from {shortest}..{longest} to one length with {field.fill}, "
         f"which is a real value in {count(len(field.real_ids), 'sample')} ({field.num_real:,} "
-        f"{verb(field.num_real, 'time', 'times')}), and the batch has neither mask nor lengths",
+        f"{verb(field.num_real, 'time', 'times')}), and the batch has neither mask nor lengths{likewise}",
         severity="warning",
         confidence=0.8,
         basis="experiment",
