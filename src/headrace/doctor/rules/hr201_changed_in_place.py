@@ -17,8 +17,11 @@ ON_A_COPY = Fix(
     text="Work on a copy of what the data set keeps: `x = x - mean` instead of `x -= mean`, `.copy()` or `.clone()` "
     "where the record is taken, `dict(target)` before keys are changed.",
     safety="one copy per sample; every reading then gives what the first one gave",
-    snippet="def __getitem__(self, index):\n    image = self.images[index].copy()  # tensors: .clone(); targets: copy.deepcopy\n"
-    "    image -= self.mean\n    return image",
+    snippet="def __getitem__(self, index):\n"
+    "    image = self.images[index].copy()  # tensors: .clone()\n"
+    "    target = copy.deepcopy(self.targets[index])\n"
+    "    image -= self.mean\n"
+    "    return image, target",
 )
 NO_COUNTER = Fix(
     text="Let the sample depend on its index, and on an epoch that the training loop sets, but not on what was read before.",

@@ -24,7 +24,8 @@ NO_SEED = Fix(
     text="Do not seed inside `__getitem__`: seed once at the start of the program; torch gives every worker and epoch its "
     "own seed.",
     safety="samples vary again from epoch to epoch; runs stay repeatable through the seed at the start",
-    snippet="torch.manual_seed(0)  # once, at the start of train.py\nloader = DataLoader(dataset, batch_size=64, shuffle=True, num_workers=2)",
+    snippet="torch.manual_seed(0)  # once, at the start of train.py\n"
+    "loader = DataLoader(dataset, batch_size=64, shuffle=True)",
 )
 
 

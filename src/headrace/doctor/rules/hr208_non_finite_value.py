@@ -15,12 +15,14 @@ GUARD = Fix(
     text="Guard the operation: a sample whose values are all equal has a deviation of 0, an empty one has no mean, and 0 "
     "has no logarithm.",
     safety="changes only the samples that are not finite today",
-    snippet="x = (x - x.mean()) / x.std().clip(min=1e-6)  # numpy: np.maximum(x.std(), 1e-6)",
+    snippet="x = (x - x.mean()) / x.std().clip(min=1e-6)",
 )
 DECIDE = Fix(
     text="Decide what a missing value means: fill it in and hand over a mask, leave the sample out, or mend the record.",
     safety="filling changes the values that are not finite today; a mask tells the network and the loss",
-    snippet="observed = torch.isfinite(x)\nreturn {'x': torch.nan_to_num(x, posinf=0.0, neginf=0.0), 'observed': observed}",
+    snippet="observed = torch.isfinite(x)\n"
+    "x = torch.nan_to_num(x, nan=0.0, posinf=0.0, neginf=0.0)\n"
+    'sample = {"x": x, "observed": observed}',
 )
 
 

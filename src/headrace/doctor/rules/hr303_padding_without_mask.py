@@ -32,10 +32,12 @@ class PaddingWithoutMask(Rule):
     fix = Fix(
         text="Reserve an id for the filling, or hand over a mask (or the lengths), and let the network and the loss use it.",
         safety="same values; the batch gets one more field",
-        snippet="def collate(samples):\n    ids, labels = zip(*samples)\n    lengths = torch.tensor([len(one) for one in ids])\n"
-        "    padded = pad_sequence(ids, batch_first=True, padding_value=PAD)\n"
-        "    mask = torch.arange(padded.shape[1])[None, :] < lengths[:, None]\n"
-        '    return {"ids": padded, "attention_mask": mask, "labels": torch.stack(labels)}',
+        snippet="def collate(samples):\n"
+        "    ids, labels = zip(*samples)\n"
+        "    lengths = torch.tensor([len(one) for one in ids])\n"
+        "    ids = pad_sequence(ids, batch_first=True, padding_value=PAD)\n"
+        "    mask = torch.arange(ids.shape[1])[None] < lengths[:, None]\n"
+        '    return {"ids": ids, "attention_mask": mask, "labels": labels}',
     )
     references = ("icae#3", "Multimodal-Transformer#34", "mead-baseline#20")
 

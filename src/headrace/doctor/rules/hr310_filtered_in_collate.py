@@ -106,4 +106,8 @@ class FilteredInCollate(Rule):
             title="Everything stays",
             evidence=(Dropping(collate=OWN, num_tested=40, dropped=(), num_none=0, alone=None), loader()),
         ),
+        Example(
+            title="No pair of samples could be joined, so nothing was tried",
+            evidence=(Dropping(collate=OWN, num_tested=0, dropped=(), num_none=0, alone=None), loader()),
+        ),
     )

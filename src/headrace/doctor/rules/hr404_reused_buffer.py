@@ -11,8 +11,9 @@ from headrace.errors import SampleId
 OWN_MEMORY = Fix(
     text="Hand over memory that belongs to the sample or batch: copy out of the buffer, or make a new one each time.",
     safety="one more copy; nothing that was handed over changes any more",
-    snippet="def __getitem__(self, index):\n    self.decode_into(self.buffer, index)\n"
-    "    return torch.from_numpy(self.buffer.copy())  # or torch.tensor(self.buffer)",
+    snippet="def __getitem__(self, index):\n"
+    "    self.decode_into(self.buffer, index)\n"
+    "    return torch.from_numpy(self.buffer.copy())",
 )
 
 
