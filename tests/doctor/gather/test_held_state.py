@@ -11,7 +11,8 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from headrace.doctor.probes.held_state import HeldState, sample_keys
+from headrace.doctor.probes.held_state import HeldState
+from headrace.doctor.probes.roots import sample_keys
 
 leaves = st.one_of(st.integers(-9, 9), st.text("ab", max_size=3), st.none())
 trees = st.recursive(
@@ -91,7 +92,11 @@ def test_generators_are_found_where_they_hide_and_set_back():
     transform = Transform()
     transform.rng = rng
     holder = types.SimpleNamespace(
-        steps=[transform, functools.partial(augment)], draw=own.random, cached=functools.lru_cache(augment), noise=noise
+        steps=[transform, functools.partial(augment)],
+        draw=own.random,
+        cached=functools.lru_cache(augment),
+        noise=noise,
+        system=random.SystemRandom(),
     )
     state = HeldState({"dataset": holder}, keys=(), num_samples=None)
     # A built-in method keeps its generator to itself: `own.random` is not looked into.

@@ -17,9 +17,10 @@ from headrace.doctor.evidence.base import Evidence
 from headrace.doctor.evidence.batches import Dropping, KeptBatches, Overwrite, PaddedField, Paddings, Pinning
 from headrace.doctor.probes.content import Content, content_of
 from headrace.doctor.probes.dropping import find_dropped, made_of
-from headrace.doctor.probes.held_state import HeldState, roots_of
+from headrace.doctor.probes.held_state import HeldState
 from headrace.doctor.probes.padding import find_paddings, varying_fields
 from headrace.doctor.probes.pinning import find_unreached
+from headrace.doctor.probes.roots import roots_of
 from headrace.doctor.round import Round, told
 from headrace.doctor.subject import Subject
 from headrace.doctor.subject.rebuild import rebuild

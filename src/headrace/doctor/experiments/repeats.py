@@ -21,7 +21,9 @@ from headrace.doctor.bench import Bench
 from headrace.doctor.evidence.repeats import ChangedPart, Repeats, SampleRepeat
 from headrace.doctor.probes.content import Content, content_of
 from headrace.doctor.probes.draws import Seeding, draws_in, functions_run, heard_seeding
-from headrace.doctor.probes.held_state import Change, HeldState, global_states, roots_of, sample_keys
+from headrace.doctor.probes.generators import global_states
+from headrace.doctor.probes.held_state import Change, HeldState
+from headrace.doctor.probes.roots import roots_of, sample_keys
 from headrace.doctor.round import Round
 from headrace.doctor.stacks import innermost_at
 from headrace.doctor.subject import Subject

@@ -22,10 +22,9 @@ import numpy as np
 import numpy.typing as npt
 import xxhash
 
-from headrace.doctor.stacks import is_user_code
-from headrace.errors import SampleId
+from headrace.doctor.probes.generators import get_state, is_generator, set_state
 
-__all__ = ["Change", "HeldState", "global_states", "roots_of", "sample_keys"]
+__all__ = ["Change", "HeldState"]
 
 MAX_NODES = 20_000
 MAX_S = 0.5
@@ -200,13 +199,13 @@ class HeldState:
 
     def generator_states(self) -> dict[str, Any]:
         """Returns the state of each generator, as `set_generators` takes it."""
-        return {path: _get_state(generator) for path, generator in self.generators.items()}
+        return {path: get_state(generator) for path, generator in self.generators.items()}
 
     def set_generators(self, states: Mapping[str, Any]) -> None:
         """Sets generators back to states they had."""
         for path, state in states.items():
             if path in self.generators:
-                _set_state(self.generators[path], state)
+                set_state(self.generators[path], state)
 
     def _walk(self, roots: Mapping[str, Any]) -> bool:
         deadline = time.monotonic() + MAX_S
@@ -227,7 +226,7 @@ class HeldState:
 
     def _visit(self, path: str, value: Any, is_of_sample: bool) -> Iterator[tuple[str, Any, bool]]:
         """Notes one thing, and yields what lies inside it."""
-        if _is_generator(value):
+        if is_generator(value):
             self.generators[path] = value
         elif (array := _shared_array(value)) is not None:
             self._visit_array(path, array, is_of_sample)
@@ -312,62 +311,6 @@ class HeldState:
         return list(dict.fromkeys([*own, *(key for key, _ in zip(keys, range(4), strict=False))]))
 
 
-def roots_of(subject: Any) -> dict[str, Any]:
-    """Returns where to look: the data set, the collate function, and what the user's own modules keep at their top."""
-    roots = {"dataset": subject.dataset}
-    collate = getattr(subject.loader, "collate_fn", None)
-    if collate is not None:
-        roots["collate_fn"] = collate
-    for module in list(sys.modules.values()):
-        file = getattr(module, "__file__", None)
-        if isinstance(file, str) and is_user_code(file) and not module.__name__.startswith("headrace"):
-            held = {
-                name: value
-                for name, value in list(vars(module).items())
-                if not name.startswith("__") and not isinstance(value, (types.ModuleType, type))
-            }
-            roots |= {f"{module.__name__}.{name}": value for name, value in held.items() if value is not subject.loader}
-            for kind in [value for value in vars(module).values() if _is_class_of(value, module)]:
-                roots |= {
-                    f"{module.__name__}.{kind.__name__}.{name}": value
-                    for name, value in list(vars(kind).items())
-                    if not name.startswith("__") and not isinstance(value, (staticmethod, classmethod, property))
-                }
-    return roots
-
-
-def global_states() -> dict[str, Any]:
-    """Returns what tells the states of the global generators apart; only of libraries that are imported."""
-    import random
-
-    states: dict[str, Any] = {"random": hash(random.getstate())}
-    numpy_random: Any = getattr(sys.modules.get("numpy"), "random", None)
-    if numpy_random is not None:
-        kind, words, *rest = numpy_random.get_state()
-        states["numpy.random"] = (kind, words.tobytes(), tuple(rest))
-    torch: Any = sys.modules.get("torch")
-    if torch is not None and hasattr(torch, "get_rng_state"):
-        states["torch"] = torch.get_rng_state().numpy().tobytes()
-    return states
-
-
-def sample_keys(subject: Any, index: int) -> set[SampleId]:
-    """Returns under which keys a data set may keep a sample: row, id, and the row in the data set under a Subset."""
-    keys: set[SampleId] = {index, subject.sample_id(index)}
-    dataset = subject.dataset
-    for _ in range(8):
-        indices, inner = getattr(dataset, "indices", None), getattr(dataset, "dataset", None)
-        if indices is None or inner is None:
-            break
-        try:
-            index = int(indices[index])
-        except (LookupError, TypeError, ValueError):
-            break
-        keys.add(index)
-        dataset = inner
-    return keys
-
-
 def _unwrapped(value: Any) -> Any:
     """The transform that the bench stands in front of."""
     try:
@@ -375,10 +318,6 @@ def _unwrapped(value: Any) -> Any:
     except (AttributeError, TypeError):
         return value
     return held[1] if isinstance(held, tuple) and len(held) == 2 else value
-
-
-def _is_class_of(value: Any, module: types.ModuleType) -> bool:
-    return isinstance(value, type) and value.__module__ == module.__name__
 
 
 def _inside_function(path: str, function: Any) -> Iterator[tuple[str, Any, bool]]:
@@ -415,34 +354,6 @@ def _paste(image: Any, copy: npt.NDArray[Any]) -> None:
     import PIL.Image
 
     image.paste(PIL.Image.fromarray(copy))
-
-
-def _is_generator(value: Any) -> bool:
-    import random
-
-    torch: Any = sys.modules.get("torch")
-    kinds = [random.Random, np.random.Generator, np.random.RandomState]
-    kinds += [torch.Generator] if torch is not None and hasattr(torch, "Generator") else []
-    return isinstance(value, tuple(kinds))
-
-
-def _get_state(generator: Any) -> Any:
-    if isinstance(generator, np.random.Generator):
-        return generator.bit_generator.state
-    if isinstance(generator, np.random.RandomState):
-        return generator.get_state()
-    if hasattr(generator, "getstate"):
-        return generator.getstate()
-    return generator.get_state()
-
-
-def _set_state(generator: Any, state: Any) -> None:
-    if isinstance(generator, np.random.Generator):
-        generator.bit_generator.state = state
-    elif hasattr(generator, "setstate"):
-        generator.setstate(state)
-    else:
-        generator.set_state(state)
 
 
 def _hash(array: npt.NDArray[Any]) -> str:
