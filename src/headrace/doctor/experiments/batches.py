@@ -28,7 +28,7 @@ from headrace.errors import SampleId
 
 __all__ = ["STEP", "DrawBatches", "JoinMany"]
 
-NUM_KEPT = 4
+NUM_KEPT = 3
 """Samples and batches that are made one after another, the earlier ones kept."""
 NUM_JOINED = 8
 """Samples of several lengths that are joined at once."""
