@@ -59,6 +59,12 @@ class NoBatches(Rule):
                 "0 batches per epoch"
             )
             fix = KEEP_LAST
+        elif facts.num_batches == 0 and facts.drop_last and batch_size is not None and num_samples:
+            message = (
+                f"what the sampler draws of {count(num_samples, 'sample')} cannot fill one batch of {batch_size:,}, and "
+                "drop_last=True drops the rest: 0 batches per epoch"
+            )
+            fix = KEEP_LAST
         elif facts.num_batches == 0:
             of = "" if num_samples is None else f" from {count(num_samples, 'sample')}"
             message, fix = f"the loader makes 0 batches{of}: its sampler yields nothing", FIND_SAMPLER
@@ -94,6 +100,12 @@ class NoBatches(Rule):
             title="A sampler without an index",
             evidence=(loader(num_samples=500, num_batches=0, batch_size=None),),
             message="the loader makes 0 batches from 500 samples: its sampler yields nothing",
+        ),
+        Example(
+            title="A rank's share that is smaller than a batch",
+            evidence=(loader(num_samples=50, batch_size=16, drop_last=True, num_batches=0),),
+            message="what the sampler draws of 50 samples cannot fill one batch of 16, and drop_last=True drops the rest: "
+            "0 batches per epoch",
         ),
     )
     healthy = (

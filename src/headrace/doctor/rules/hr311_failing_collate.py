@@ -44,7 +44,9 @@ class FailingCollate(Rule):
         joined = [by_name[name] for name in trial.sample_ids if name in by_name]
         # Pairs that fail are the sharper evidence; without any, all samples together must be alike.
         odd = [by_name[name] for name in trial.odd_ids if name in by_name]
-        alike = {_form(read, is_default=trial.is_default) for read in ([*joined[:1], *odd] if odd else joined)}
+        # They failed beside one that is not odd, which need not be the first one.
+        fitting = [read for read in joined if read not in odd] or joined
+        alike = {_form(read, is_default=trial.is_default) for read in ([*fitting[:1], *odd] if odd else joined)}
         is_unexplained = ended_early(trial) or (len(alike) == 1 and None not in alike)
         if trial.succeeded or not is_unexplained:
             return []
@@ -104,6 +106,13 @@ class FailingCollate(Rule):
         ),
     )
     healthy = (
+        Example(
+            title="The first sample is the odd one: that is HR301",
+            evidence=(
+                reads(ok(image(3, 12, 8)), ok(image(3, 8, 12)), ok(image(3, 8, 12))),
+                collated(ids=(0, 1, 2), error_type="RuntimeError", odd_ids=(0,)),
+            ),
+        ),
         Example(
             title="A batch comes out",
             evidence=(reads(ok(image(3, 8, 8)), ok(image(3, 8, 8))), collated(image(2, 3, 8, 8))),
