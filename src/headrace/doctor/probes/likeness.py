@@ -1,0 +1,105 @@
+"""How much a field of a sample is like the file that it came from. Pure arithmetic on arrays.
+
+Shapes: `stored` [H, W] or [H, W, C] as the file has it; `plane` [h, w], one number per pixel of the field.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+__all__ = ["as_plane", "coarse_likeness", "distinct", "linear_likeness", "turned"]
+
+Array = npt.NDArray[Any]
+
+GRID = 8
+"""Cells along each side of a coarse picture: enough to tell a picture from its quarter turn, blind to a small crop."""
+NUM_QUANTILES = 200
+MAX_COMPARED = 200_000
+"""Pixels compared one by one."""
+MAX_DISTINCT = 256
+
+
+def as_plane(array: Array) -> Array | None:
+    """Returns one number per pixel of [H, W], [C, H, W] or [H, W, C]; None for anything else."""
+    while array.ndim > 3 and array.shape[0] == 1:
+        array = array[0]
+    if array.ndim == 3:
+        # The shorter end is the channels.
+        array = (
+            array.mean(axis=0)
+            if array.shape[0] <= min(4, array.shape[-1])
+            else (array.mean(axis=-1) if array.shape[-1] <= 4 else array[:, :0, 0])
+        )
+    if array.ndim != 2 or min(array.shape) < GRID:
+        return None
+    return array
+
+
+def turned(stored: Array, orientation: int) -> Array:
+    """Returns the picture as EXIF tag 0x0112 wants it shown. Source: Exif 2.3, table 6."""
+    rows_first = {2: stored[:, ::-1], 3: stored[::-1, ::-1], 4: stored[::-1]}
+    if orientation < 5:
+        return rows_first.get(orientation, stored)
+    swapped = np.swapaxes(stored, 0, 1)
+    return {5: swapped, 6: swapped[:, ::-1], 7: swapped[::-1, ::-1], 8: swapped[::-1]}[orientation]
+
+
+def coarse_likeness(stored: Array, plane: Array) -> float | None:
+    """Returns the correlation of two coarse pictures, the better of it and the mirrored one; None if one is flat."""
+    ours = stored.mean(axis=-1) if stored.ndim == 3 else stored
+    if min(ours.shape) < GRID:
+        return None
+    first, second = _coarse(ours), _coarse(plane)
+    return _best(_correlation(first, other) for other in (second, second[:, ::-1]))
+
+
+def _coarse(plane: Array) -> Array:
+    rows = np.array_split(np.arange(plane.shape[0]), GRID)
+    columns = np.array_split(np.arange(plane.shape[1]), GRID)
+    return np.array(
+        [
+            [plane[row[0] : row[-1] + 1, column[0] : column[-1] + 1].mean(dtype=float) for column in columns]
+            for row in rows
+        ]
+    )
+
+
+def linear_likeness(stored: Array, plane: Array) -> float | None:
+    """Returns how far the field is a linear function of stored values [H, W]: 1 = exactly; None if one is constant.
+
+    Pixel by pixel where the sizes agree, else by the quantiles of both, which a crop or a resize changes little.
+    """
+    if stored.shape == plane.shape:
+        step = max(1, int(np.sqrt(plane.size / MAX_COMPARED)))
+        ours = stored[::step, ::step]
+        views = (plane, plane[:, ::-1], plane[::-1], plane[::-1, ::-1])
+        return _best(_correlation(ours, view[::step, ::step]) for view in views)
+    shares = np.linspace(0, 1, NUM_QUANTILES)
+    return _correlation(np.quantile(stored, shares), np.quantile(plane, shares))
+
+
+def _best(found: Iterable[float | None]) -> float | None:
+    return max((one for one in found if one is not None), default=None)
+
+
+def _correlation(first: Array, second: Array) -> float | None:
+    a, b = first.ravel().astype(float), second.ravel().astype(float)
+    a, b = a - a.mean(), b - b.mean()
+    size = float(np.sqrt((a @ a) * (b @ b)))
+    return None if size <= 1e-12 or not np.isfinite(size) else float(a @ b) / size
+
+
+def distinct(array: Array) -> Array | None:
+    """Returns the distinct finite values in order; None if there are more than 256."""
+    if array.dtype.kind == "b" or array.dtype == np.uint8:
+        return np.flatnonzero(np.bincount(array.ravel().astype(np.uint8), minlength=256))
+    flat = array.ravel()
+    # A few thousand values of a photograph show that there are too many, without sorting all of them.
+    if np.unique(flat[:: max(1, flat.size // 4096)]).size > MAX_DISTINCT:
+        return None
+    found = np.unique(flat[np.isfinite(flat)] if array.dtype.kind == "f" else flat)
+    return found if found.size <= MAX_DISTINCT else None
