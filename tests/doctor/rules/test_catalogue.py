@@ -123,7 +123,8 @@ def test_a_snippet_is_python_that_compiles_or_lines_for_a_shell(code, fix):
 def test_select_and_ignore_take_codes_and_beginnings_in_any_case():
     assert [rule.code for rule in catalogue.rules(select=["hr301"])] == ["HR301"]
     assert {rule.code[:3] for rule in catalogue.rules(select=["HR3"])} == {"HR3"}
-    assert {rule.code[:3] for rule in catalogue.rules(ignore=["HR3", "hr1"])} == {"HR6"}
+    assert "HR601" in {rule.code for rule in catalogue.rules(ignore=["HR3", "hr1"])}
+    assert not {"HR1", "HR3"} & {rule.code[:3] for rule in catalogue.rules(ignore=["HR3", "hr1"])}
     assert [rule.code for rule in catalogue.rules(select=["HR30"], ignore=["HR302", "HR304"])][:2] == ["HR301", "HR305"]
     assert catalogue.rules(select=["HR601"], ignore=["HR6"]) == ()
 

@@ -17,7 +17,9 @@ class SwallowedReadError(Rule):
 
     code = "HR103"
     name = "swallowed-read-error"
-    summary = "Samples that could not be read and were replaced without a word: by another sample, zeros, or half an image."
+    summary = (
+        "Samples that could not be read and were replaced without a word: by another sample, zeros, or half an image."
+    )
     rationale = """
         `except Exception: return self[random index]` keeps a run alive, and hides that a part of the data is gone: the
         samples that stand in are seen more often, ids and labels no longer belong together, and nobody mends the
@@ -44,7 +46,7 @@ class SwallowedReadError(Rule):
         "policy = hr.Skip(max_rate=0.001)\n"
         "loader = hr.DataLoader(dataset, batch_size=64, on_error=policy)",
     )
-    references = ("Qwen3-VL#1234", "gigagan-pytorch#27", "pytorch/examples#835", "maskrcnn-benchmark#195")
+    references = ("Qwen3-VL#1234", "gigagan-pytorch#27", "examples#835", "maskrcnn-benchmark#195")
 
     def judge(self, seen: Decoding) -> list[Finding]:
         """One finding for what was cut off, and one for each place and kind of error."""
@@ -116,7 +118,11 @@ def _confidence(one: Swallowed) -> float:
         return 0.0
     is_replaced = one.answered_row is not None or one.answered_path is not None or one.is_placeholder
     if one.is_missing:
-        return 0.9 if one.answered_row is not None or one.is_placeholder or (is_replaced and one.equal_to is not None) else 0.0
+        return (
+            0.9
+            if one.answered_row is not None or one.is_placeholder or (is_replaced and one.equal_to is not None)
+            else 0.0
+        )
     if one.error_type in AMBIGUOUS and not one.by_decoder:
         return 0.75 if one.answered_row is not None and one.equal_to is not None else 0.0
     if one.by_decoder:
@@ -142,7 +148,9 @@ def _finding(members: list[Swallowed], seen: Decoding) -> Finding:
             "kept_inside_at": first.at,
             "files": [one.path for one in members[:5]],
             "answered_rows": {str(one.sample_id): one.answered_row for one in members if one.answered_row is not None},
-            "answered_files": {str(one.sample_id): one.answered_path for one in members if one.answered_path is not None},
+            "answered_files": {
+                str(one.sample_id): one.answered_path for one in members if one.answered_path is not None
+            },
         },
     )
 
