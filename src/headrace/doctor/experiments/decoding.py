@@ -11,7 +11,7 @@ from typing import ClassVar
 
 from headrace.contract.view import ValueView
 from headrace.doctor.bench import Bench
-from headrace.doctor.evidence import Evidence, SampleRead, SampleReads
+from headrace.doctor.evidence import Evidence, Refusal, SampleRead, SampleReads
 from headrace.doctor.evidence.decoding import Decoding, Oversize, SampleDecoding, Swallowed
 from headrace.doctor.probes.compared import compare
 from headrace.doctor.probes.kept_inside import Raised, Watch, watching
@@ -114,7 +114,7 @@ def _swallowed(index: int, sample_id: SampleId, watch: Watch, bench: Bench) -> t
                     error_message=refusal.error_message,
                     at=None,
                     by_decoder=True,
-                    is_missing=_is_missing(refusal.path),
+                    is_missing=_is_missing(refusal),
                     recovered=_same_name_later(refusal.path, bench.seen.opens, 0),
                 ),
             )
@@ -149,8 +149,10 @@ def _one(index: int, sample_id: SampleId, raised: Raised, number: int, watch: Wa
     )
 
 
-def _is_missing(path: str | None) -> bool:
-    return path is not None and not pathlib.Path(path).exists()
+def _is_missing(refusal: Refusal) -> bool:
+    """By the error, because a cache may have written the file since; by a look for decoders that only answer nothing."""
+    is_told = refusal.error_type == "FileNotFoundError"
+    return is_told or (not refusal.error_type and refusal.path is not None and not pathlib.Path(refusal.path).exists())
 
 
 def _same_name_later(path: str | None, opens: Sequence[str], start: int) -> bool:
@@ -272,7 +274,7 @@ def _evidence(
                 error_message=refusal.error_message,
                 at=None,
                 by_decoder=True,
-                is_missing=_is_missing(refusal.path),
+                is_missing=_is_missing(refusal),
                 recovered=_same_name_later(refusal.path, [file.path for file in read.files], 0),
                 answered_path=read.files[-1].path if read.files and read.files[-1].path != refusal.path else None,
             )

@@ -21,6 +21,8 @@ __all__ = ["compare"]
 MAX_FIELDS = 64
 _MASK_NAMES = ("mask", "masks", "segmentation", "seg", "semantic", "annotation", "label", "labels", "target", "targets")
 _TOP = 8
+FLAT = 0.9
+"""Share of pixels in the eight most frequent values from which on a file is taken for a mask."""
 
 Array = npt.NDArray[Any]
 
@@ -110,14 +112,20 @@ def _look(picture: Picture, raw: RawFile, planes: Sequence[_Plane]) -> PictureLo
             like_upright=coarse_likeness(turned(raw.array, raw.orientation), plane.pixels),
         )
     if single is not None and single.dtype.kind in "iu" and look.maximum is not None and look.maximum > 255:
-        look = dataclasses.replace(
-            look,
-            above_8_bit=float((single > 255).mean()),
-            like_clipped=linear_likeness(np.minimum(single, 255), plane.pixels),
-            like_wrapped=linear_likeness(single % 256, plane.pixels),
-            like_scaled=linear_likeness(single, plane.pixels),
-        )
+        look = _with_depth(look, single, _candidates(raw, planes))
     return look
+
+
+def _with_depth(look: PictureLook, single: Array, planes: Sequence[_Plane]) -> PictureLook:
+    """The look, with what became of values above 255, in the field that explains most."""
+    changed = {"like_clipped": np.minimum(single, 255), "like_wrapped": single % 256, "like_scaled": single}
+    best, best_field = dict.fromkeys(changed, -1.0), look.field
+    for plane in planes:
+        found = {name: linear_likeness(values, plane.pixels) or 0.0 for name, values in changed.items()}
+        if max(found.values()) > max(best.values()):
+            best, best_field = found, plane.look.field
+    told: dict[str, Any] = {"field": best_field, "above_8_bit": float((single > 255).mean()), **best}
+    return dataclasses.replace(look, **told)
 
 
 def _colours(raw: RawFile, values: Array | None) -> tuple[tuple[int, int, int], ...]:
@@ -134,18 +142,21 @@ def _flat_share(single: Array) -> float:
     return float(np.sort(counts)[-_TOP:].sum() / single.size)
 
 
-def _choose(raw: RawFile, planes: Sequence[_Plane]) -> _Plane | None:
-    """The field that a file became: the only one; else of its kind (mask or not), the one that is most alike."""
-    if len(planes) <= 1:
-        return planes[0] if planes else None
+def _candidates(raw: RawFile, planes: Sequence[_Plane]) -> list[_Plane]:
+    """Fields of the file's kind: masks for what has few values, else images; all of them if there are none."""
     is_single = raw.array is None or raw.array.ndim == 2
-    looks_like_mask = raw.array is not None and is_single and _flat_share(raw.array) > 0.9
-    kind = [plane for plane in planes if plane.look.is_mask == looks_like_mask] or list(planes)
-    if len(kind) == 1 or raw.array is None:
-        return kind[0]
-    upright = turned(raw.array, raw.orientation)
+    looks_like_mask = raw.array is not None and is_single and _flat_share(raw.array) > FLAT
+    return [plane for plane in planes if plane.look.is_mask == looks_like_mask] or list(planes)
+
+
+def _choose(raw: RawFile, planes: Sequence[_Plane]) -> _Plane | None:
+    """The field that a file became: of those of its kind the one that is most alike."""
+    candidates = _candidates(raw, planes)
+    if len(candidates) <= 1 or raw.array is None:
+        return candidates[0] if candidates else None
+    views = (raw.array, turned(raw.array, raw.orientation))
 
     def likeness(plane: _Plane) -> float:
-        return max(abs(coarse_likeness(view, plane.pixels) or 0.0) for view in (raw.array, upright) if view is not None)
+        return max(abs(coarse_likeness(view, plane.pixels) or 0.0) for view in views)
 
-    return max(kind, key=likeness)
+    return max(candidates, key=likeness)

@@ -17,6 +17,8 @@ Array = npt.NDArray[Any]
 
 GRID = 8
 """Cells along each side of a coarse picture: enough to tell a picture from its quarter turn, blind to a small crop."""
+FINE_GRID = 32
+"""Cells along each side where values are compared: fine enough that one that wrapped around does not average out."""
 NUM_QUANTILES = 200
 MAX_COMPARED = 200_000
 """Pixels compared one by one."""
@@ -53,33 +55,39 @@ def coarse_likeness(stored: Array, plane: Array) -> float | None:
     ours = stored.mean(axis=-1) if stored.ndim == 3 else stored
     if min(ours.shape) < GRID:
         return None
-    first, second = _coarse(ours), _coarse(plane)
+    first, second = _coarse(ours, GRID), _coarse(plane, GRID)
     return _best(_correlation(first, other) for other in (second, second[:, ::-1]))
 
 
-def _coarse(plane: Array) -> Array:
-    rows = np.array_split(np.arange(plane.shape[0]), GRID)
-    columns = np.array_split(np.arange(plane.shape[1]), GRID)
-    return np.array(
-        [
-            [plane[row[0] : row[-1] + 1, column[0] : column[-1] + 1].mean(dtype=float) for column in columns]
-            for row in rows
-        ]
-    )
+def _coarse(plane: Array, size: int) -> Array:
+    """Means over a grid of `size` x `size` cells."""
+    for axis in (0, 1):
+        starts = np.arange(size) * plane.shape[axis] // size
+        counts = np.diff(np.append(starts, plane.shape[axis]))
+        sums = np.add.reduceat(plane, starts, axis=axis, dtype=float)
+        plane = sums / (counts[:, None] if axis == 0 else counts[None, :])
+    return plane
 
 
 def linear_likeness(stored: Array, plane: Array) -> float | None:
     """Returns how far the field is a linear function of stored values [H, W]: 1 = exactly; None if one is constant.
 
-    Pixel by pixel where the sizes agree, else by the quantiles of both, which a crop or a resize changes little.
+    Pixel by pixel where the sizes agree; else the better of two: cell by cell of a grid, which a resize changes little,
+    and by the quantiles of both, which a crop or a quarter turn changes little.
     """
     if stored.shape == plane.shape:
         step = max(1, int(np.sqrt(plane.size / MAX_COMPARED)))
-        ours = stored[::step, ::step]
-        views = (plane, plane[:, ::-1], plane[::-1], plane[::-1, ::-1])
-        return _best(_correlation(ours, view[::step, ::step]) for view in views)
+        ours, theirs = stored[::step, ::step], plane[::step, ::step]
+        return _best(_correlation(ours, view) for view in _mirrored(theirs))
+    size = min(FINE_GRID, *stored.shape, *plane.shape)
+    ours, theirs = _coarse(stored, size), _coarse(plane, size)
     shares = np.linspace(0, 1, NUM_QUANTILES)
-    return _correlation(np.quantile(stored, shares), np.quantile(plane, shares))
+    by_quantiles = _correlation(np.quantile(stored, shares), np.quantile(plane, shares))
+    return _best([by_quantiles, *(_correlation(ours, view) for view in _mirrored(theirs))])
+
+
+def _mirrored(plane: Array) -> tuple[Array, ...]:
+    return plane, plane[:, ::-1], plane[::-1], plane[::-1, ::-1]
 
 
 def _best(found: Iterable[float | None]) -> float | None:
