@@ -25,6 +25,8 @@ class ImageStep:
     """True if neighbouring values were mixed."""
     highest: float | None = None
     """Largest value that went into a conversion from more than 8 bits; None: not such a conversion."""
+    wall_s: float = 0.0
+    """Seconds that a resize took; 0 for other steps."""
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)

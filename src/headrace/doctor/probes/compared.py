@@ -23,6 +23,7 @@ _MASK_NAMES = ("mask", "masks", "segmentation", "seg", "semantic", "annotation",
 _TOP = 8
 FLAT = 0.9
 """Share of pixels in the eight most frequent values from which on a file is taken for a mask."""
+FLAT_JPEG = 0.6
 
 Array = npt.NDArray[Any]
 
@@ -144,8 +145,10 @@ def _flat_share(single: Array) -> float:
 
 def _candidates(raw: RawFile, planes: Sequence[_Plane]) -> list[_Plane]:
     """Fields of the file's kind: masks for what has few values, else images; all of them if there are none."""
-    is_single = raw.array is None or raw.array.ndim == 2
-    looks_like_mask = raw.array is not None and is_single and _flat_share(raw.array) > FLAT
+    is_single = raw.array is not None and raw.array.ndim == 2
+    # JPEG surrounds what was flat with other values.
+    least = FLAT_JPEG if raw.format == "JPEG" else FLAT
+    looks_like_mask = is_single and raw.array is not None and _flat_share(raw.array) > least
     return [plane for plane in planes if plane.look.is_mask == looks_like_mask] or list(planes)
 
 

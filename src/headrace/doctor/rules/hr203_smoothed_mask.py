@@ -178,7 +178,8 @@ def _is_shared(look: PictureLook, sample: SampleDecoding) -> bool:
 def _has_more(look: PictureLook, view: FieldLook, cause: ImageStep | None) -> bool:
     """True if there are more different numbers than on disk, which no mapping from number to number can make."""
     stored = look.values or ()
-    is_more = view.values is None or len(view.values) > len(stored) + 1  # one more may fill what a crop left empty
+    # Without a step that explains it, one value more may be what filled the rim of a crop.
+    is_more = view.values is None or len(view.values) > len(stored) + (cause is None)
     if not is_more:
         return False
     if view.dtype.startswith("float"):
@@ -186,8 +187,13 @@ def _has_more(look: PictureLook, view: FieldLook, cause: ImageStep | None) -> bo
         is_numbered = 3 <= len(stored) <= MOST_CLASSES_AS_FLOAT and min(stored[-1], stored[-2]) < MOST_CLASSES
         is_fraction = view.values is None or any(value != int(value) for value in view.values)
         return cause is not None and is_numbered and is_fraction and _highest(view) > 1
-    is_between = view.values is not None and view.values[0] >= stored[0] and view.values[-1] <= stored[-1]
-    return cause is not None or (is_between and set(stored) & set(view.values or ()) != set())
+    if view.values is None:
+        return cause is not None
+    is_within = view.values[0] >= stored[0] and view.values[-1] <= stored[-1]
+    new = [value for value in view.values if value not in stored]
+    if cause is not None:
+        return any(stored[0] < value < stored[-1] for value in new) or not is_within
+    return is_within and len(new) < len(view.values)
 
 
 def _highest(view: FieldLook) -> float:

@@ -14,7 +14,7 @@ the work, which begins to pay at a ratio of 4; 8 leaves room for sharp downscali
 FEWEST_PIXELS = 1_000_000
 FEWEST_SAMPLES = 4
 DOMINATES = 0.5
-"""Share of the time of a sample that decoding must take."""
+"""Share of the time of a sample that decoding and the resize after it must take."""
 GAIN = 1.3
 """What decoding in part must save for a warning, measured on one file."""
 
@@ -56,7 +56,7 @@ class OversizedDecode(Rule):
         if len(large) < FEWEST_SAMPLES or 2 * len(large) < len(seen.samples):
             return []
         ratio = statistics.median(one for _, one in large)
-        decode_s = sum(sample.decode_s for sample, _ in large)
+        decode_s = sum(sample.decode_s + _resize_s(sample) for sample, _ in large)
         wall_s = sum(sample.wall_s for sample, _ in large)
         if ratio < RATIO or wall_s <= 0 or decode_s < DOMINATES * wall_s:
             return []
@@ -70,8 +70,8 @@ class OversizedDecode(Rule):
         return [
             Finding(
                 message=f"images are decoded with about {ratio:.0f} times the pixels that are used (sample "
-                f"{first.sample_id}: {look.size[0]} x {look.size[1]} for {used[0]} x {used[1]}), and decoding takes "
-                f"{share:.0f} % of a sample's time{measured}",
+                f"{first.sample_id}: {look.size[0]} x {look.size[1]} for {used[0]} x {used[1]}), and decoding and shrinking them "
+                f"takes {share:.0f} % of a sample's time{measured}",
                 severity="warning",
                 confidence=0.8,
                 stage="decode",
@@ -109,7 +109,7 @@ class OversizedDecode(Rule):
                 ),
             ),
             message="images are decoded with about 239 times the pixels that are used (sample 0: 4000 x 3000 for 224 x "
-            "224), and decoding takes 75 % of a sample's time",
+            "224), and decoding and shrinking them takes 75 % of a sample's time",
             sample_ids=(0, 1, 2, 3),
         ),
         Example(
@@ -134,7 +134,7 @@ class OversizedDecode(Rule):
                 ),
             ),
             message="images are decoded with about 100 times the pixels that are used (sample 0: 2000 x 1000 for 200 x "
-            "100), and decoding takes 100 % of a sample's time",
+            "100), and decoding and shrinking them takes 100 % of a sample's time",
             sample_ids=(0, 1, 2, 3),
         ),
     )
@@ -189,6 +189,11 @@ def _ratio(sample: SampleDecoding) -> float | None:
     """Decoded pixels for each used one, of the largest picture of a sample; None: nothing large is made small."""
     ratios = [_pixels(_decoded_size(look)) / max(1, _pixels(used)) for look, used in _sizes(sample)]
     return max(ratios, default=None)
+
+
+def _resize_s(sample: SampleDecoding) -> float:
+    """Seconds for making large pictures small: of a smaller picture it takes as much less."""
+    return sum(step.wall_s for look in sample.pictures for step in look.steps if _pixels(step.before) >= FEWEST_PIXELS)
 
 
 def _sizes(sample: SampleDecoding) -> list[tuple[PictureLook, tuple[int, int]]]:

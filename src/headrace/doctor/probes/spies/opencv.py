@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import time
 from collections.abc import Callable, Mapping
 from types import ModuleType
 from typing import Any
@@ -78,13 +79,15 @@ def _warping(bench: Bench, original: Callable[..., Any], name: str, place: int, 
 
     @functools.wraps(original)
     def warp(*arguments: Any, **options: Any) -> Any:
+        started = time.perf_counter()
         made = original(*arguments, **options)
+        wall_s = time.perf_counter() - started
         if bench.is_listening and arguments:
             before, after = _size(arguments[0]), _size(made)
             chosen = int(argument(arguments, options, place, keyword, 1)) & 7
             detail = _INTERPOLATIONS.get(chosen, str(chosen))
             smooths = chosen in {1, 2, 3, 4} and (name != "resize" or before != after)
-            step = ImageStep(name=name, detail=detail, before=before, after=after, smooths=smooths)
+            step = ImageStep(name=name, detail=detail, before=before, after=after, smooths=smooths, wall_s=wall_s)
             bench.seen.note_step(arguments[0], step)
             bench.seen.derive(arguments[0], made)
         return made

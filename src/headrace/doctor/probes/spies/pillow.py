@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 import io
 import sys
+import time
 from collections.abc import Callable, Mapping
 from types import ModuleType
 from typing import Any
@@ -134,7 +135,9 @@ def _highest(image: Any) -> float | None:
 def _resizing(bench: Bench, original: Callable[..., Any]) -> Callable[..., Any]:
     @functools.wraps(original)
     def resize(self: Any, *arguments: Any, **options: Any) -> Any:
+        started = time.perf_counter()
         made = original(self, *arguments, **options)
+        wall_s = time.perf_counter() - started
         if bench.is_listening and made is not self:
             box = argument(arguments, options, 2, "box")
             before = self.size if box is None else (round(box[2] - box[0]), round(box[3] - box[1]))
@@ -146,6 +149,7 @@ def _resizing(bench: Bench, original: Callable[..., Any]) -> Callable[..., Any]:
                 before=before,
                 after=made.size,
                 smooths=name != "NEAREST" and before != made.size,
+                wall_s=wall_s,
             )
             bench.seen.note_step(self, step)
             bench.seen.derive(self, made)
