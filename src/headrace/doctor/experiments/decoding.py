@@ -131,7 +131,9 @@ def _one(index: int, sample_id: SampleId, raised: Raised, number: int, watch: Wa
             answered = asked.row
     later = [path for path in opens[raised.num_opens :] if path != raised.path]
     read_again = raised.path is not None and (
-        raised.path in opens[raised.num_opens :] or (raised.by_decoder and bench.seen.was_read(raised.path))
+        raised.path in opens[raised.num_opens :]
+        # A question such as `int(name)`, about a file that a decoder has read, is not about its content.
+        or (not raised.is_explicit and bench.seen.was_read(raised.path))
     )
     return Swallowed(
         index=index,
@@ -282,7 +284,12 @@ def _evidence(
             if refusal.path not in seen
         ]
     consequences = _Consequences(list(reads.values()))
-    judged = [consequences.add_to(one) for one in swallowed if one.index in reads]
+    habits = _habits(swallowed, len(watched))
+    judged = [
+        consequences.add_to(one)
+        for one in swallowed
+        if one.index in reads and not _says_none(reads[one.index]) and (one.by_decoder or _kind(one) not in habits)
+    ]
     stage_s = {one.read.index: one.stage_s for one in came_out}
     return Decoding(
         num_examined=len(came_out),
@@ -305,6 +312,22 @@ def _evidence(
         ),
         oversize=oversize,
     )
+
+
+def _says_none(read: SampleRead) -> bool:
+    """True if the sample, or a part of it, is None: what is missing is not papered over."""
+    return any(view.kind == "none" for view in read.fields)
+
+
+def _kind(one: Swallowed) -> tuple[str, str | None]:
+    return one.error_type, one.at
+
+
+def _habits(swallowed: Sequence[Swallowed], num_watched: int) -> set[tuple[str, str | None]]:
+    """Kinds of error that more than half of the samples keep inside: so the code asks its questions."""
+    counts = Counter({(_kind(one), one.index) for one in swallowed if one.answered_row is None})
+    by_kind = Counter(kind for kind, _ in counts)
+    return {kind for kind, number in by_kind.items() if number > 4 and 2 * number > num_watched}
 
 
 class _Consequences:

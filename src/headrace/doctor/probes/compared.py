@@ -122,7 +122,7 @@ def _with_depth(look: PictureLook, single: Array, planes: Sequence[_Plane]) -> P
     changed = {"like_clipped": np.minimum(single, 255), "like_wrapped": single % 256, "like_scaled": single}
     best, best_field = dict.fromkeys(changed, -1.0), look.field
     for plane in planes:
-        found = {name: linear_likeness(values, plane.pixels) or 0.0 for name, values in changed.items()}
+        found = linear_likeness(changed, plane.pixels)
         if max(found.values()) > max(best.values()):
             best, best_field = found, plane.look.field
     told: dict[str, Any] = {"field": best_field, "above_8_bit": float((single > 255).mean()), **best}

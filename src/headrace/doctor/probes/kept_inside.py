@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
+import dis
 import functools
 import sys
 from collections.abc import Iterator
@@ -39,6 +40,8 @@ class Raised:
     at: str
     """The outermost of the user's frames that it reached: if it did not come out, the one that kept it."""
     by_decoder: bool
+    is_explicit: bool
+    """True if a `raise` in the user's own code made it: somebody has looked at the data and found them wanting."""
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -97,12 +100,18 @@ class Watch:
             message = ""
         kinds = tuple(kind.__name__ for kind in type(error).__mro__ if kind not in {object, BaseException})
         seen = self._sightings
-        raised = Raised(kinds, message, seen.in_hand, len(seen.opens), place, seen.is_refusal(error))
+        raised = Raised(kinds, message, seen.in_hand, len(seen.opens), place, seen.is_refusal(error), _is_raise(frame))
         filename = getattr(error, "filename", None)
         if isinstance(filename, str):
             raised.path = seen.in_hand if seen.in_hand and seen.in_hand.endswith(filename) else filename
         self.raised.append(raised)
         self._last = (error, raised)
+
+
+def _is_raise(frame: FrameType) -> bool:
+    """True if the frame stands at a `raise` statement."""
+    code, at = frame.f_code.co_code, frame.f_lasti
+    return 0 <= at < len(code) and dis.opname[code[at]] == "RAISE_VARARGS"
 
 
 _is_user_file = functools.cache(is_user_code)

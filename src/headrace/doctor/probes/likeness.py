@@ -5,7 +5,7 @@ Shapes: `stored` [H, W] or [H, W, C] as the file has it; `plane` [h, w], one num
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 import numpy as np
@@ -19,6 +19,8 @@ GRID = 8
 """Cells along each side of a coarse picture: enough to tell a picture from its quarter turn, blind to a small crop."""
 FINE_GRID = 32
 """Cells along each side where values are compared: fine enough that one that wrapped around does not average out."""
+IN_PLACE = 0.9
+"""Correlation from which on a field is taken for the whole picture, at whatever size."""
 NUM_QUANTILES = 200
 MAX_COMPARED = 200_000
 """Pixels compared one by one."""
@@ -69,21 +71,26 @@ def _coarse(plane: Array, size: int) -> Array:
     return plane
 
 
-def linear_likeness(stored: Array, plane: Array) -> float | None:
-    """Returns how far the field is a linear function of stored values [H, W]: 1 = exactly; None if one is constant.
+def linear_likeness(explanations: Mapping[str, Array], plane: Array) -> dict[str, float]:
+    """Returns how far the field is a linear function of each explanation [H, W]: 1 = exactly, 0 = not, or one is flat.
 
-    Pixel by pixel where the sizes agree; else the better of two: cell by cell of a grid, which a resize changes little,
-    and by the quantiles of both, which a crop or a quarter turn changes little.
+    Pixel by pixel where the sizes agree; else cell by cell of a grid, which a resize changes little; and if the field
+    is not like any of them in that way, by the quantiles of both, which a crop or a quarter turn changes little.
     """
-    if stored.shape == plane.shape:
-        step = max(1, int(np.sqrt(plane.size / MAX_COMPARED)))
-        ours, theirs = stored[::step, ::step], plane[::step, ::step]
-        return _best(_correlation(ours, view) for view in _mirrored(theirs))
-    size = min(FINE_GRID, *stored.shape, *plane.shape)
-    ours, theirs = _coarse(stored, size), _coarse(plane, size)
+    size = min(FINE_GRID, *plane.shape, *next(iter(explanations.values())).shape)
+    found = {}
+    for name, values in explanations.items():
+        if values.shape == plane.shape:
+            step = max(1, int(np.sqrt(plane.size / MAX_COMPARED)))
+            ours, theirs = values[::step, ::step], plane[::step, ::step]
+        else:
+            ours, theirs = _coarse(values, size), _coarse(plane, size)
+        found[name] = _best(_correlation(ours, view) for view in _mirrored(theirs)) or 0.0
+    if max(found.values()) >= IN_PLACE:
+        return found
     shares = np.linspace(0, 1, NUM_QUANTILES)
-    by_quantiles = _correlation(np.quantile(stored, shares), np.quantile(plane, shares))
-    return _best([by_quantiles, *(_correlation(ours, view) for view in _mirrored(theirs))])
+    field = np.quantile(plane, shares)
+    return {name: _correlation(np.quantile(values, shares), field) or 0.0 for name, values in explanations.items()}
 
 
 def _mirrored(plane: Array) -> tuple[Array, ...]:

@@ -25,6 +25,9 @@ IS_LIKER = 0.15
 """Difference from which on the better one is believed."""
 
 
+SURELY_LIKE, UNLIKE = 0.95, 0.5
+
+
 class IgnoredOrientation(Rule):
     """HR104."""
 
@@ -151,6 +154,10 @@ def _confidence(look: PictureLook, sample: SampleDecoding) -> float:
     if look.orientation == 1 or look.field is None or _fits_annotations(look, sample):
         return 0.0
     stored, upright = look.like_stored, look.like_upright
+    if any(done.name == "exif_transpose" for done in look.steps):
+        # A flip looks like half a turn, not like a quarter: then the turned image was made and not used.
+        is_lost = look.orientation >= 5 and (stored or 0.0) >= SURELY_LIKE and (upright or 0.0) < UNLIKE
+        return 0.8 if is_lost else 0.0
     if (
         stored is not None
         and upright is not None
@@ -159,7 +166,7 @@ def _confidence(look: PictureLook, sample: SampleDecoding) -> float:
     ):
         return 0.9 if stored > upright else 0.0
     # Not to be told by the pixels: then by what was done, if all of that was seen.
-    names = {step.name for step in look.steps}
+    names = {done.name for done in look.steps}
     is_known = look.reader == "Pillow" and not names & (TURNS | {"getexif"})
     return 0.6 if is_known else 0.0
 

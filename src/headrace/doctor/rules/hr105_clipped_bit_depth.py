@@ -11,10 +11,9 @@ from headrace.errors import SampleId
 FEWEST = 0.01
 """Share of values above 255 below which nothing is said: a few hot pixels of a sensor."""
 MANY = 0.1
-FOLLOWS = 0.98
-"""Correlation from which on the field is taken for a linear function of the changed values."""
-APART = 0.05
-"""What the healthy explanation must fall short of that."""
+FOLLOWS = ((0.98, 0.05), (0.9, 0.3))
+"""(correlation from which on the field is taken for a linear function of the changed values, what the healthy explanation
+must fall short of that): the less sure the one, the more the other."""
 NARROW = frozenset({"L", "LA", "RGB", "RGBA", "RGBX", "CMYK", "YCbCr", "HSV", "LAB", "P", "1"})
 
 
@@ -141,7 +140,7 @@ def _fault(look: PictureLook) -> str | None:
             return "clipped at 255"
     scaled = look.like_scaled or 0.0
     for how, like in (("clipped at 255", look.like_clipped), ("wrapped around at 256", look.like_wrapped)):
-        if like is not None and like >= FOLLOWS and scaled <= like - APART:
+        if like is not None and any(like >= least and scaled <= like - apart for least, apart in FOLLOWS):
             return how
     return None
 

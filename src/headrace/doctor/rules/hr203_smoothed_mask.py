@@ -190,10 +190,11 @@ def _has_more(look: PictureLook, view: FieldLook, cause: ImageStep | None) -> bo
     if view.values is None:
         return cause is not None
     is_within = view.values[0] >= stored[0] and view.values[-1] <= stored[-1]
-    new = [value for value in view.values if value not in stored]
     if cause is not None:
+        new = [value for value in view.values if value not in stored]
         return any(stored[0] < value < stored[-1] for value in new) or not is_within
-    return is_within and len(new) < len(view.values)
+    # Both ends survive smoothing; a distance map made of the mask has them not.
+    return is_within and {stored[0], stored[-1]} <= set(view.values)
 
 
 def _highest(view: FieldLook) -> float:

@@ -65,13 +65,13 @@ class OversizedDecode(Rule):
         if is_jpeg and gain is not None and gain < GAIN:
             return []
         first, look, used = large[0][0], *_sizes(large[0][0])[0]
-        share = 100 * decode_s / wall_s
+        share = min(100.0, 100 * decode_s / wall_s)
         measured = "" if gain is None else f"; decoding one of them in part takes {100 / gain:.0f} % of the time"
         return [
             Finding(
                 message=f"images are decoded with about {ratio:.0f} times the pixels that are used (sample "
-                f"{first.sample_id}: {look.size[0]} x {look.size[1]} for {used[0]} x {used[1]}), and decoding and shrinking them "
-                f"takes {share:.0f} % of a sample's time{measured}",
+                f"{first.sample_id}: {look.size[0]} x {look.size[1]} for {used[0]} x {used[1]}), and decoding and shrinking "
+                f"them takes {share:.0f} % of a sample's time{measured}",
                 severity="warning",
                 confidence=0.8,
                 stage="decode",

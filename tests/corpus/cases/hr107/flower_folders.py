@@ -13,9 +13,7 @@ class FlowerFolders(Dataset):
         self.root = pathlib.Path(root)
         self.classes = sorted(entry.name for entry in self.root.iterdir() if entry.is_dir())
         self.class_to_idx = {name: number for number, name in enumerate(self.classes)}
-        self.samples = [
-            (path, self.class_to_idx[path.parent.name]) for path in sorted(self.root.glob("*/*.png"))
-        ]
+        self.samples = [(path, self.class_to_idx[path.parent.name]) for path in sorted(self.root.glob("*/*.png"))]
         self.transform = transform
 
     def __len__(self):

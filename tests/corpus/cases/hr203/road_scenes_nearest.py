@@ -1,6 +1,5 @@
-from PIL import Image
-
 import road_scenes
+from PIL import Image
 
 
 def make_loader():

@@ -74,6 +74,14 @@ def _spy_on_soundfile(bench: Bench, module: ModuleType) -> None:
     replace(module, "read", functools.partial(spied_reader, bench, keyword="file"))
 
 
+def _spy_on_torch(bench: Bench, module: ModuleType) -> None:
+    replace(module, "load", functools.partial(spied_reader, bench, keyword="f"))
+
+
+def _spy_on_torchaudio(bench: Bench, module: ModuleType) -> None:
+    replace(module, "load", functools.partial(spied_reader, bench, keyword="uri", is_open=True))
+
+
 def _spy_on_image_reader(bench: Bench, module: ModuleType, *, reader: str, names: tuple[str, ...]) -> None:
     def note(image: Any, path: str | None, *_: Any) -> None:
         # Torch's images have their channels first; its own arrays of more dimensions are left alone.
@@ -108,6 +116,8 @@ SPIES: Mapping[str, Callable[[Bench, ModuleType], None]] = {
     "numpy.lib.npyio": _spy_on_npz,
     "h5py": _spy_on_h5py,
     "soundfile": _spy_on_soundfile,
+    "torch": _spy_on_torch,
+    "torchaudio": _spy_on_torchaudio,
     "tifffile": functools.partial(_spy_on_image_reader, reader="tifffile", names=("imread",)),
     "imageio.v2": functools.partial(_spy_on_image_reader, reader="imageio", names=("imread",)),
     "imageio.v3": functools.partial(_spy_on_image_reader, reader="imageio", names=("imread",)),
