@@ -69,7 +69,7 @@ class SwallowedReadError(Rule):
                     num_examined=64,
                 ),
             ),
-            message="2 of 64 samples that came out could not be read, and row 17 was delivered in place of row 3 "
+            message="2 of 64 samples were delivered although their data could not be read: row 17 in place of row 3 "
             "(first sample 3): UnidentifiedImageError: cannot identify image file",
             sample_ids=(3, 9),
         ),
@@ -82,14 +82,14 @@ class SwallowedReadError(Rule):
                     num_samples=800,
                 ),
             ),
-            message="1 of 20 examined samples that came out could not be read, and a constant was delivered in its place "
+            message="1 of 20 examined samples was delivered although its data could not be read: a constant instead "
             "(sample 5): cv2.imread returned None",
             sample_ids=(5,),
         ),
         Example(
             title="Truncated loading is on",
             evidence=(decoding(cut_off=(("7.jpg", "photos/7.jpg"),), num_examined=30),),
-            message="1 of 30 samples that came out holds an image that is cut off and was filled up with grey, because "
+            message="1 of 30 samples holds an image that is cut off and was filled up with grey, because "
             "ImageFile.LOAD_TRUNCATED_IMAGES is on (sample 7.jpg)",
             sample_ids=("7.jpg",),
         ),
@@ -134,9 +134,10 @@ def _finding(members: list[Swallowed], seen: Decoding) -> Finding:
     first, number = members[0], len(members)
     error = quoted(first.error_type, first.error_message)
     is_told = first.flagged_by is not None
-    instead = f", as their field {first.flagged_by!r} says" if is_told else _instead(first, number)
+    instead = f", as field {first.flagged_by!r} says" if is_told else _instead(first)
     return Finding(
-        message=f"{_share(number, seen)} could not be read{instead} {named([one.sample_id for one in members])}: {error}",
+        message=f"{_share(number, seen)} {verb(number, 'was', 'were')} delivered although {verb(number, 'its', 'their')} data "
+        f"could not be read{instead} {named([one.sample_id for one in members])}: {error}",
         severity="info" if is_told else ("error" if _confidence(first) >= 0.9 else "warning"),
         confidence=_confidence(first),
         stage="decode" if first.by_decoder else "read",
@@ -155,17 +156,17 @@ def _finding(members: list[Swallowed], seen: Decoding) -> Finding:
     )
 
 
-def _instead(first: Swallowed, number: int) -> str:
+def _instead(first: Swallowed) -> str:
     """What was delivered instead, told of the first."""
     if first.answered_row is not None:
-        return f", and row {first.answered_row} was delivered in place of row {first.index}"
+        return f": row {first.answered_row} in place of row {first.index}"
     if first.answered_path is not None:
-        return f", and {first.answered_path} was read in its place"
+        return f": {first.answered_path} was read instead"
     if first.is_placeholder:
-        return f", and a constant was delivered in {verb(number, 'its', 'their')} place"
+        return ": a constant instead"
     if first.equal_to is not None:
-        return f", and the content of sample {first.equal_to} was delivered in {verb(number, 'its', 'their')} place"
-    return ", and something was delivered all the same"
+        return f": the content of sample {first.equal_to} instead"
+    return ""
 
 
 def _cut_off(seen: Decoding) -> Finding:
@@ -189,4 +190,4 @@ def _cut_off(seen: Decoding) -> Finding:
 
 def _share(number: int, seen: Decoding) -> str:
     kind = "samples" if seen.num_examined == seen.num_samples else "examined samples"
-    return f"{number:,} of {seen.num_examined:,} {kind} that came out"
+    return f"{number:,} of {seen.num_examined:,} {kind}"

@@ -185,8 +185,7 @@ def _has_more(look: PictureLook, view: FieldLook, cause: ImageStep | None) -> bo
     if view.dtype.startswith("float"):
         # Class numbers in a float tensor: three or more of them are no soft mask.
         is_numbered = 3 <= len(stored) <= MOST_CLASSES_AS_FLOAT and min(stored[-1], stored[-2]) < MOST_CLASSES
-        is_fraction = view.values is None or any(value != int(value) for value in view.values)
-        return cause is not None and is_numbered and is_fraction and _highest(view) > 1
+        return cause is not None and is_numbered and _highest(view) > 1
     if view.values is None:
         return cause is not None
     is_within = view.values[0] >= stored[0] and view.values[-1] <= stored[-1]
