@@ -17,6 +17,8 @@ from headrace.doctor.subject import Subject
 
 __all__ = ["STEP", "AskClasses", "follow_sorted"]
 
+USUAL = ("class_to_idx", "classes")
+"""What torchvision, and those who follow it, call the list of classes."""
 MAX_CLASSES = 5_000
 MAX_ATTRIBUTES = 200
 MAX_COUNTED = 1_000
@@ -43,8 +45,10 @@ class AskClasses:
         seen = {pathlib.Path(path).parent.name for path, _ in self.labelled}
         suffixes = {pathlib.Path(path).suffix for path, _ in self.labelled}
         for holder, name, names in _lists_of_names(subject):
+            if name not in USUAL and len(names) >= (subject.num_samples or 0):
+                continue  # names of samples
             is_listed = root is not None and seen <= set(names) and set(names) <= set(listing)
-            if is_listed or name in {"classes", "class_to_idx"}:
+            if is_listed or name in USUAL:
                 said_by = f"{type(holder).__name__}.{name}"
                 return ClassFolders(
                     root=root, said_by=said_by, classes=_classes(root if is_listed else None, names, suffixes)
@@ -63,7 +67,7 @@ def _lists_of_names(subject: Subject) -> Iterator[tuple[Any, str, Sequence[str]]
     """Lists of names that the data set, or one inside it, keeps; those with the usual names first."""
     for holder in subject.layers():
         attributes = list(vars(holder).items()) if hasattr(holder, "__dict__") else []
-        usual = [(name, getattr(holder, name, None)) for name in ("class_to_idx", "classes")]
+        usual = [(name, getattr(holder, name, None)) for name in USUAL]
         for name, value in [*usual, *attributes[:MAX_ATTRIBUTES]]:
             names = _names(value)
             if names is not None:

@@ -7,7 +7,7 @@ import pathlib
 import time
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from typing import ClassVar
+from typing import Any, ClassVar
 
 from headrace.contract.view import ValueView
 from headrace.doctor.bench import Bench
@@ -81,19 +81,23 @@ class LookAgain:
                 except BaseException:  # it came out the first time; a sample that fails at random is told elsewhere
                     return Again(index=index, decoding=None, swallowed=())
             bench.stop_listening()
-            decoding = None
-            if is_compared:
-                pictures, fields = compare(sample, bench.seen.pictures, self.targets)
-                decoding = SampleDecoding(
-                    index=index,
-                    sample_id=sample_id,
-                    path=bench.opened[0] if bench.opened else None,
-                    pictures=pictures,
-                    fields=fields,
-                    decode_s=0.0,
-                    wall_s=0.0,
-                )
+            decoding = self._compare(index, sample_id, sample, bench) if is_compared else None
         return Again(index=index, decoding=decoding, swallowed=_swallowed(index, sample_id, watch, bench))
+
+    def _compare(self, index: int, sample_id: SampleId, sample: Any, bench: Bench) -> SampleDecoding | None:
+        try:
+            pictures, fields = compare(sample, bench.seen.pictures, self.targets)
+        except Exception:  # an array of the user's own kind that cannot be calculated with: there are other samples
+            return None
+        return SampleDecoding(
+            index=index,
+            sample_id=sample_id,
+            path=bench.opened[0] if bench.opened else None,
+            pictures=pictures,
+            fields=fields,
+            decode_s=0.0,
+            wall_s=0.0,
+        )
 
 
 def _swallowed(index: int, sample_id: SampleId, watch: Watch, bench: Bench) -> tuple[Swallowed, ...]:
