@@ -19,6 +19,8 @@ GRID = 8
 """Cells along each side of a coarse picture: enough to tell a picture from its quarter turn, blind to a small crop."""
 FINE_GRID = 32
 """Cells along each side where values are compared: fine enough that one that wrapped around does not average out."""
+PER_CELL = 16
+"""Pixels along each side of a cell that are looked at."""
 IN_PLACE = 0.9
 """Correlation from which on a field is taken for the whole picture, at whatever size."""
 NUM_QUANTILES = 200
@@ -54,15 +56,23 @@ def turned(stored: Array, orientation: int) -> Array:
 
 def coarse_likeness(stored: Array, plane: Array) -> float | None:
     """Returns the correlation of two coarse pictures, the better of it and the mirrored one; None if one is flat."""
-    ours = stored.mean(axis=-1) if stored.ndim == 3 else stored
-    if min(ours.shape) < GRID:
+    if min(stored.shape[:2]) < GRID:
         return None
+    stored = _thinned(stored, GRID)
+    ours = stored.mean(axis=-1) if stored.ndim == 3 else stored
     first, second = _coarse(ours, GRID), _coarse(plane, GRID)
     return _best(_correlation(first, other) for other in (second, second[:, ::-1]))
 
 
+def _thinned(picture: Array, size: int) -> Array:
+    """Every so manieth row and column of a large picture [H, W] or [H, W, C]: enough for the mean of each cell."""
+    rows, columns = (max(1, length // (size * PER_CELL)) for length in picture.shape[:2])
+    return picture[::rows, ::columns]
+
+
 def _coarse(plane: Array, size: int) -> Array:
     """Means over a grid of `size` x `size` cells."""
+    plane = _thinned(plane, size)
     for axis in (0, 1):
         starts = np.arange(size) * plane.shape[axis] // size
         counts = np.diff(np.append(starts, plane.shape[axis]))
