@@ -50,6 +50,50 @@ def test_each_error_is_seen_once_where_it_was_kept_and_the_rows_that_followed(tm
     assert len({one.holder for one in seen.asked}) == 1
 
 
+PARTNERS = """
+class Vocabulary:
+    def __getitem__(self, number):
+        if number > 5:
+            raise ValueError("unknown word")
+        return "word"
+
+class Rows:
+    words = Vocabulary()
+    def load(self, row):
+        if row == 3:
+            raise ValueError("bad row")
+        return [row]
+    def __getitem__(self, row):
+        if row >= 100:
+            return self.load(row)
+        try:
+            number = int("x")
+        except ValueError:
+            number = 0
+        try:
+            self.words[9]
+        except ValueError:
+            self.words[0]
+        if row == 50:
+            return self[101] + self[102]
+        if row == 60:
+            try:
+                return self[103 - 100 + 100] if number else self.bad()
+            except ValueError:
+                return self[104]
+        return [row]
+    def bad(self):
+        raise ValueError("bad row")
+"""
+
+
+@pytest.mark.parametrize(("row", "expected"), [(1, [None, None]), (50, [None, None]), (60, [None, None, 104])])
+def test_only_an_answer_that_is_handed_on_stands_for_another_row(tmp_path, row, expected):
+    seen = watch(PARTNERS, tmp_path, f"Rows()[{row}]")
+    answers = [seen.answer_instead(one) for one in seen.raised]
+    assert [None if answer is None else answer.row for answer in answers] == expected
+
+
 def test_a_row_without_an_error_shows_nothing(tmp_path):
     seen = watch(ROWS, tmp_path, "Rows()[0]")
     assert seen.raised == []

@@ -103,8 +103,8 @@ class LookAgain:
 def _swallowed(index: int, sample_id: SampleId, watch: Watch, bench: Bench) -> tuple[Swallowed, ...]:
     """Each error that stayed inside; those that say the same thing once."""
     found: dict[tuple[str, str | None], Swallowed] = {}
-    for number, raised in enumerate(watch.raised, 1):
-        found.setdefault((raised.type_names[0], raised.path), _one(index, sample_id, raised, number, watch, bench))
+    for raised in watch.raised:
+        found.setdefault((raised.type_names[0], raised.path), _one(index, sample_id, raised, watch, bench))
     named = {one.path for one in found.values()}
     for refusal in bench.seen.refusals:
         if refusal.path not in named or not refusal.error_type:
@@ -125,14 +125,9 @@ def _swallowed(index: int, sample_id: SampleId, watch: Watch, bench: Bench) -> t
     return tuple(found.values())
 
 
-def _one(index: int, sample_id: SampleId, raised: Raised, number: int, watch: Watch, bench: Bench) -> Swallowed:
+def _one(index: int, sample_id: SampleId, raised: Raised, watch: Watch, bench: Bench) -> Swallowed:
     opens = bench.seen.opens
-    answered = None
-    first_rows: dict[int, int] = {}
-    for asked in watch.asked:
-        first = first_rows.setdefault(asked.holder, asked.row)
-        if asked.num_raised >= number and asked.row != first:
-            answered = asked.row
+    answered = watch.answer_instead(raised)
     later = [path for path in opens[raised.num_opens :] if path != raised.path]
     read_again = raised.path is not None and (
         raised.path in opens[raised.num_opens :]
@@ -149,7 +144,7 @@ def _one(index: int, sample_id: SampleId, raised: Raised, number: int, watch: Wa
         by_decoder=raised.by_decoder,
         is_missing="FileNotFoundError" in raised.type_names,
         recovered=read_again or _same_name_later(raised.path, opens, raised.num_opens),
-        answered_row=answered,
+        answered_row=None if answered is None else answered.row,
         # Which of them belongs to another row is known where all rows are known.
         answered_path=later[-1] if later else None,
     )
