@@ -188,3 +188,13 @@ def large(decode_s=0.08, wall_s=0.1, decoded_size=(2000, 1500), used=(224, 224))
 def test_decoding_is_oversized_if_it_is_large_and_dominates(options, found):
     assert len(codes("HR812", decoding(*(large(**options) for _ in range(5))))) == found
     assert codes("HR812", decoding(*(large(**options) for _ in range(2)))) == []
+
+
+@pytest.mark.parametrize(("used", "factor"), [((200, 150), 8), ((300, 200), 4), ((20, 15), 8)])
+def test_opencv_is_told_the_smallest_size_that_is_enough(used, factor):
+    samples = [large(used=used) for _ in range(4)]
+    samples = [
+        dataclasses.replace(one, pictures=(dataclasses.replace(one.pictures[0], reader="OpenCV"),)) for one in samples
+    ]
+    (finding,) = rule("HR812").judge(decoding(*samples))
+    assert f"IMREAD_REDUCED_COLOR_{factor})" in finding.fix.snippet

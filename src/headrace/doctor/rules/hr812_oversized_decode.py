@@ -83,6 +83,7 @@ class OversizedDecode(Rule):
                     "decode_ms": round(1e3 * decode_s / len(large), 2),
                     "gain": None if gain is None else round(gain, 2),
                 },
+                fix=_fix_for_opencv(look, used) if look.reader == "OpenCV" else None,
             )
         ]
 
@@ -182,6 +183,21 @@ class OversizedDecode(Rule):
                 ),
             ),
         ),
+    )
+
+
+def _fix_for_opencv(look: PictureLook, used: tuple[int, int]) -> Fix:
+    """The smallest of OpenCV's three reduced sizes that is not below what is used."""
+    factors = [
+        factor
+        for factor in (8, 4, 2)
+        if all(size / factor >= least for size, least in zip(look.size, used, strict=True))
+    ]
+    general = OversizedDecode.fix
+    return Fix(
+        text=general.text,
+        safety=general.safety,
+        snippet=f"import cv2\n\nimage = cv2.imread(path, cv2.IMREAD_REDUCED_COLOR_{factors[0] if factors else 2})",
     )
 
 
