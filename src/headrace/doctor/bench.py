@@ -15,6 +15,7 @@ from typing import Any
 
 from headrace.doctor.evidence import DecodedImage
 from headrace.doctor.recorder import FlightRecorder
+from headrace.doctor.sightings import Sightings
 from headrace.errors import SampleId
 from headrace.keys import derive_key
 
@@ -37,6 +38,8 @@ class Bench:
         self.opened: list[str] = []
         """Paths of the data files that were opened for this sample, in order."""
         self.images: list[DecodedImage] = []
+        self.seen = Sightings()
+        """What the spies saw of this sample beyond that."""
         self.stage_s: dict[str, float] = {}
         """Seconds in each stage of this sample, without the stages inside it."""
 
@@ -48,6 +51,7 @@ class Bench:
         self._recorder.begin(index, sample_id, path, stage)
         self.stage, self._failed = stage, None
         self.opened, self.images, self.stage_s = [], [], {}
+        self.seen = Sightings()
         self._entered_s = time.perf_counter()
         self.is_listening = True
         try:
@@ -98,6 +102,7 @@ class Bench:
 
     def note_opened(self, path: str) -> None:
         """A spy saw a data file being opened."""
+        self.seen.note_open(path)
         if not self.opened:
             self._recorder.note_path(path)
         if len(self.opened) < MAX_FILES and path not in self.opened:

@@ -18,6 +18,7 @@ __all__ = [
     "Evidence",
     "LoaderFacts",
     "OpenedFile",
+    "Refusal",
     "SampleRead",
     "SampleReads",
     "Violation",
@@ -54,6 +55,20 @@ class DecodedImage:
     """Pillow's mode: RGB, L, P, RGBA, CMYK, I;16, ..."""
     size: tuple[int, int]
     """(width, height) in pixels."""
+    is_cut_off: bool = False
+    """True if the file ends before the image does and was decoded all the same, because truncated loading is on."""
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class Refusal:
+    """A decoder that refused a file while a sample was prepared, whatever became of the sample."""
+
+    path: str | None
+    """None: decoded from memory, and no file was opened before."""
+    error_type: str
+    """Class name of the exception; empty if the decoder returned nothing, as `cv2.imread` does."""
+    error_message: str
+    """First line of the message, or how the decoder said no."""
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
@@ -81,6 +96,10 @@ class SampleRead:
     """Seconds that the preparation took."""
     files: tuple[OpenedFile, ...] = ()
     images: tuple[DecodedImage, ...] = ()
+    refusals: tuple[Refusal, ...] = ()
+    """Files that a decoder refused and did not read later on."""
+    digest: str | None = None
+    """Of the content of its largest field; None: it has no numeric field with a shape."""
     fields: tuple[ValueView, ...] = ()
     """What came out; empty unless `ok`. A sample that is None has one field of kind `none`."""
 

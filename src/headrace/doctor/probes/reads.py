@@ -9,11 +9,15 @@ import random
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any, ClassVar
 
-from headrace.contract.view import ValueView, flatten, view_value
+import numpy as np
+import xxhash
+
+from headrace.contract.view import ValueView, as_array, flatten, view_value
 from headrace.doctor.bench import Bench
-from headrace.doctor.evidence import SampleRead, Violation
+from headrace.doctor.evidence import DecodedImage, SampleRead, Violation
 from headrace.doctor.lab import Ending, Lab
 from headrace.doctor.probes.contracts import ContractProbe
+from headrace.doctor.probes.raw_files import is_cut_off
 from headrace.doctor.probes.spies import describe_files
 from headrace.doctor.recorder import Mark
 from headrace.doctor.stacks import innermost_at, user_traceback
@@ -73,6 +77,7 @@ class ReadSamples:
         fields: tuple[ValueView, ...] = ()
         violations: tuple[Violation, ...] = ()
         failure: dict[str, Any] = {}
+        digest = None
         with bench.holding(index, sample_id, path=path):
             bench.reseed(self.seed, index)
             try:
@@ -82,6 +87,8 @@ class ReadSamples:
             else:
                 bench.stop_listening()
                 fields, violations = view_fields(sample), contract.sample(sample, sample_id)
+                digest = _digest(sample)
+                bench.images[:] = _with_ends(bench)
         files = describe_files(bench.opened)
         read = SampleRead(
             index=index,
@@ -92,6 +99,8 @@ class ReadSamples:
             wall_s=sum(bench.stage_s.values()),
             files=files,
             images=tuple(bench.images),
+            refusals=bench.seen.refusals,
+            digest=digest,
             fields=fields,
             **failure,
         )
@@ -121,6 +130,24 @@ def view_fields(sample: Any) -> tuple[ValueView, ...]:
         return tuple(view_value(field, value) for field, value in itertools.islice(flatten(sample), MAX_FIELDS))
     except Exception:
         return (ValueView(field="sample", kind=type(sample).__qualname__),)
+
+
+def _digest(sample: Any) -> str | None:
+    """Of the largest numeric field: two samples with the same one hold the same picture, text or sound."""
+    try:
+        leaves = [as_array(value) for _, value in itertools.islice(flatten(sample), MAX_FIELDS)]
+    except Exception:  # a sample that cannot be looked into
+        return None
+    largest = max((leaf for leaf in leaves if leaf is not None and leaf.ndim), key=lambda leaf: leaf.size, default=None)
+    return None if largest is None else xxhash.xxh3_64_hexdigest(np.ascontiguousarray(largest).data)
+
+
+def _with_ends(bench: Bench) -> Iterator[DecodedImage]:
+    """The images, with a word on those that were decoded although they are cut off."""
+    tolerated = {picture.path for picture in bench.seen.pictures if picture.is_tolerant and is_cut_off(picture.source)}
+    for image in bench.images:
+        path = image.path or bench.seen.in_hand
+        yield dataclasses.replace(image, is_cut_off=True) if path in tolerated else image
 
 
 def choose_indices(num_samples: int, limit: int, seed: int) -> Sequence[int]:

@@ -141,6 +141,20 @@ class UnreadableRecord(Rule):
             sample_ids=(0,),
         ),
         Example(
+            title="A path that no file can have",
+            evidence=(
+                reads(
+                    ok(image(3, 16, 16)),
+                    failed(
+                        "OSError", "[Errno 36] File name too long", files=(opened("x.png", size_bytes=None, head=b""),)
+                    ),
+                ),
+            ),
+            message="1 of 2 samples cannot be read (sample 1): the file cannot be opened (OSError: [Errno 36] File name "
+            "too long)",
+            sample_ids=(1,),
+        ),
+        Example(
             title="A length that promises too much",
             evidence=(
                 reads(
@@ -203,7 +217,11 @@ def _cause(read: SampleRead) -> Cause:
     # The file that was opened last is the one in hand when the decoder gave up.
     opened_last = read.files[-1] if read.files and read.stage != "transform" else None
     if opened_last is not None and (kind := _fault_of_file(opened_last, read)) is not None:
-        text = {"damaged": f"the decoder refuses the file ({message})", "cut off": f"the file is cut off ({message})"}
+        text = {
+            "damaged": f"the decoder refuses the file ({message})",
+            "cut off": f"the file is cut off ({message})",
+            "closed": f"the file cannot be opened ({message})",
+        }
         return Cause(kind, text.get(kind, f"the file is {kind}"), opened_last.path)
     at = read.error_at or read.path
     return Cause(
@@ -217,6 +235,8 @@ def _fault_of_file(file: OpenedFile, read: SampleRead) -> str | None:
     is_cut_off = any(word in message for word in CUT_OFF_WORDS)
     if read.error_type not in DECODER_ERRORS and not is_cut_off:
         return None
+    if file.size_bytes is None:  # nothing is known of its content: a path that is too long, a device that is gone
+        return "closed"
     if file.size_bytes == 0:
         return "empty (0 bytes)"
     if is_another_format(file) and not is_cut_off:
@@ -252,13 +272,16 @@ def _finding(members: list[SampleRead], seen: SampleReads) -> Finding:
 
 def _fix_of_code(first: SampleRead, *, is_stream: bool) -> Fix:
     is_crash = first.outcome == "crashed"
+    text = "Prepare this one sample in a fresh interpreter"
+    text += (
+        ", with faulthandler to see the native call."
+        if is_crash
+        else " and follow the traceback; nothing else is needed."
+    )
+    if first.error_type == "IndexError":
+        text += " Until then a plain for loop over the data set stops here without a word, as if this were its end."
     return Fix(
-        text="Prepare this one sample in a fresh interpreter"
-        + (
-            ", with faulthandler to see the native call."
-            if is_crash
-            else " and follow the traceback; nothing else is needed."
-        ),
+        text=text,
         safety="only looks",
         snippet=("import faulthandler\n\nfaulthandler.enable()\n" if is_crash else "")
         + ("for _ in dataset:  # until it fails\n    pass" if is_stream else f"dataset[{first.index}]"),

@@ -182,6 +182,10 @@ class Subject:
             enter=None if enter is None else lambda stage: enter(stage.name),
         )
 
+    def layers(self) -> Iterator[Any]:
+        """Yields the data set and those inside it, outermost first."""
+        return layers(self.dataset)
+
     def transform_slots(self) -> Iterator[tuple[Any, str, Callable[..., Any]]]:
         """Yields (holder, attribute, function) for each transform that a data set, or one inside it, keeps for itself."""
         for dataset in layers(self.dataset):

@@ -1,0 +1,28 @@
+"""Spies see, while one sample is prepared, which files are opened and what decoders do; they change neither.
+
+Installed once in the child, before the TARGET is loaded, so that `from PIL.Image import open` is seen as well. A
+library is spied on when the user's code imports it, and never imported for it.
+
+    files ── Python's own openings        pillow, opencv ── images, and what is done to them
+    readers ── arrays, tables, sound      transforms ── what the data set keeps in an attribute
+"""
+
+from __future__ import annotations
+
+import functools
+
+from headrace.doctor.bench import Bench
+from headrace.doctor.probes.spies import opencv, pillow, readers
+from headrace.doctor.probes.spies.files import describe_files, spy_on_open
+from headrace.doctor.probes.spies.hooks import when_imported
+from headrace.doctor.probes.spies.transforms import enter_transforms
+
+__all__ = ["describe_files", "enter_transforms", "install"]
+
+
+def install(bench: Bench) -> None:
+    """Sets the spies for the life of this interpreter."""
+    spy_on_open(bench)
+    for library in (pillow, opencv, readers):
+        for name, spy in library.SPIES.items():
+            when_imported(name, functools.partial(spy, bench))

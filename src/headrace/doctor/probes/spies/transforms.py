@@ -1,0 +1,48 @@
+"""Lets the bench know when a data set enters a transform that it keeps for itself."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import Any
+
+from headrace.doctor.bench import Bench
+
+__all__ = ["enter_transforms"]
+
+
+def enter_transforms(bench: Bench, slots: Iterable[tuple[Any, str, Callable[..., Any]]]) -> None:
+    """Lets the bench know when a data set enters a transform that it keeps in an attribute."""
+    for holder, name, function in slots:
+        try:
+            setattr(holder, name, _Entered(bench, function))
+        except Exception:  # noqa: S112 - a data set that guards its attributes is examined without this stage
+            continue
+
+
+class _Entered:
+    """Stands for a transform, and is it in every other respect: attributes and class are the transform's own."""
+
+    def __init__(self, bench: Bench, function: Callable[..., Any]) -> None:
+        object.__setattr__(self, "_entered", (bench, function))
+
+    def __call__(self, *arguments: Any, **options: Any) -> Any:
+        bench, function = object.__getattribute__(self, "_entered")
+        with bench.inside("transform"):
+            return function(*arguments, **options)
+
+    @property  # type: ignore[misc] # so that isinstance sees the transform
+    def __class__(self) -> type:
+        return type(object.__getattribute__(self, "_entered")[1])
+
+    def __reduce_ex__(self, protocol: Any) -> Any:  # a copy, or a worker started by spawn, gets the transform alone
+        return _itself, (object.__getattribute__(self, "_entered")[1],)
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(object.__getattribute__(self, "_entered")[1], name)
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        setattr(object.__getattribute__(self, "_entered")[1], name, value)
+
+
+def _itself(function: Callable[..., Any]) -> Callable[..., Any]:
+    return function

@@ -1,0 +1,5 @@
+import tracked_crops
+
+
+def make_loader():
+    return tracked_crops.make_loader(remove=0)
