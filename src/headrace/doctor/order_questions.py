@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from headrace.doctor.evidence.orders import Orders
 
-__all__ = ["batches_repeat", "num_orders", "is_poorly_mixed", "num_runs", "order_repeats", "waits_for_epoch"]
+__all__ = ["batches_repeat", "is_poorly_mixed", "num_orders", "num_runs", "order_repeats", "waits_for_epoch"]
 
 FEWEST_SAMPLES = 8
 """Two random orders of 8 samples are equal once in 40,320 times; of fewer, now and then."""

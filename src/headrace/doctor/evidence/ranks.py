@@ -51,6 +51,8 @@ class Ranks(Evidence):
     sampler_at: str | None = None
     num_rows: int | None = None
     """`len(dataset)`; None: it has none."""
+    batch_size: int | None = None
+    """Samples in the largest batch of a rank."""
     by: Literal["row", "content"] = "row"
     drop_last: bool = False
     shuffles: bool | None = None

@@ -21,7 +21,7 @@ from headrace.doctor.subject import Subject
 from headrace.doctor.subject.rebuild import rebuild
 from headrace.doctor.subject.samplers import draws, set_epoch_holders, told_class, told_place
 
-__all__ = ["STEP", "CountWithWorkers", "WalkStream", "tagged"]
+__all__ = ["STEP", "CountWithWorkers", "TaggedPass", "WalkStream", "tagged", "walked"]
 
 MAX_SAMPLES = 200_000
 """Samples at most in one walk."""
@@ -46,10 +46,10 @@ class WalkStream:
 
     def run(self, subject: Subject, bench: Bench) -> Iterator[Evidence]:
         """Two passes; a second one only if the first came to its end."""
-        holders = set_epoch_holders(subject.loader or _Bare(subject.dataset))
+        holders = set_epoch_holders(_Bare(subject.dataset) if subject.loader is None else subject.loader)
         is_told = any(not call.is_constant for call in self.source.epoch_calls)
         bench.reseed(self.seed, "epochs")
-        passes: list[_Pass] = []
+        passes: list[TaggedPass] = []
         for epoch in range(2):
             for holder in holders if is_told else ():
                 holder.set_epoch(epoch)
@@ -74,11 +74,16 @@ class WalkStream:
             resets_at=self.source.resets_at,
         )
 
-    def _walk(self, subject: Subject, bench: Bench) -> _Pass:
-        return _walked(tagged(subject), bench, self.walk_s)
+    def _walk(self, subject: Subject, bench: Bench) -> TaggedPass:
+        return walked(tagged(subject), bench, self.walk_s)
 
     def _orders(
-        self, subject: Subject, passes: Sequence[_Pass], holders: Sequence[Any], is_told: bool, follows: bool | None
+        self,
+        subject: Subject,
+        passes: Sequence[TaggedPass],
+        holders: Sequence[Any],
+        is_told: bool,
+        follows: bool | None,
     ) -> Orders:
         first = passes[0].drawn
         other = passes[1].drawn if len(passes) > 1 else None
@@ -120,7 +125,7 @@ class CountWithWorkers:
         """One pass; the workers end before the result is told."""
         bench.reseed(self.seed, "epochs")
         twin = rebuild(subject.loader, collate_fn=_count, persistent_workers=False)
-        passed = _walked(twin, bench, self.walk_s)
+        passed = walked(twin, bench, self.walk_s)
         yield passed.counted()
 
 
@@ -157,11 +162,15 @@ def tagged(subject: Subject) -> Iterable[list[Tag]]:
 
 
 @dataclasses.dataclass(slots=True)
-class _Pass:
+class TaggedPass:
+    """One walk through a stream."""
+
     drawn: Drawn
+    """Digests in the place of ids."""
     labels: list[int | str | None]
 
     def counted(self) -> EpochPass:
+        """The pass as evidence."""
         return EpochPass(
             num_batches=len(self.drawn.sizes),
             num_samples=len(self.drawn.ids),
@@ -181,14 +190,14 @@ class _Pass:
         return label_order(numbers, sizes)
 
 
-def _walked(batches: Iterable[list[Tag]], bench: Bench, limit_s: float) -> _Pass:
+def walked(batches: Iterable[list[Tag]], bench: Bench, limit_s: float, most: int = MAX_SAMPLES) -> TaggedPass:
     """Walks from `iter` to the end, or to the limits; the first batch may take what it takes."""
-    passed = _Pass(Drawn(ids=[], sizes=[], is_complete=False), [])
+    passed = TaggedPass(Drawn(ids=[], sizes=[], is_complete=False), [])
     with bench.holding(None, None, stage="stream"):
         iterator = iter(batches)
     end: float | None = None
     try:
-        while len(passed.drawn.ids) < MAX_SAMPLES and (end is None or time.monotonic() < end):
+        while len(passed.drawn.ids) < most and (end is None or time.monotonic() < end):
             with bench.holding(len(passed.drawn.ids), None, stage="stream"):
                 bench.stop_listening()
                 try:
