@@ -11,11 +11,12 @@ import os
 import pathlib
 import re
 import sys
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from types import ModuleType
 from typing import Any
 
 from headrace.doctor.stacks import innermost_at
+from headrace.doctor.subject.groups import loaders_in
 from headrace.errors import TargetError, nearest
 
 __all__ = ["check_spec", "load_target"]
@@ -245,12 +246,8 @@ def _check_is_data(value: Any, said: str, spec: str) -> None:
         raise TargetError(
             f"TARGET {spec}: {said} None", why="probably a return statement is missing", do=f"return {accepted}"
         )
-    several = _several(value)
-    if several:
-        raise TargetError(
-            f"TARGET {spec}: {said} a {type(value).__name__} of {len(several)} ({', '.join(several[:6])}); one loader is examined at a time",
-            do="write a function without arguments that returns one of them, and name that function",
-        )
+    if loaders_in(value):
+        return
     if isinstance(value, Mapping) or not _is_data(value):
         if inspect.iscoroutine(value):
             value.close()  # or Python warns that it was never awaited
@@ -258,24 +255,6 @@ def _check_is_data(value: Any, said: str, spec: str) -> None:
         raise TargetError(
             f"TARGET {spec}: {said} something of type {_type_name(value)}", why=why, do=f"return {accepted}"
         )
-
-
-def _several(value: Any) -> list[str]:
-    """Names of the loaders in a container of loaders, such as (train, val); empty if it is one data set."""
-    pairs: Iterable[tuple[Any, Any]] = ()
-    if isinstance(value, Mapping):
-        pairs = value.items()
-    elif isinstance(value, (list, tuple)):
-        pairs = ((type(part).__name__, part) for part in value)
-    named = list(pairs)
-    if not named or not all(_is_loader_like(part) for _, part in named):
-        return []
-    return [str(name) for name, _ in named]
-
-
-def _is_loader_like(value: Any) -> bool:
-    """True for a loader or data set of torch or headrace, as opposed to a sample, which may be indexable too."""
-    return any(base.__module__.startswith(("torch.utils.data", "headrace.engine")) for base in type(value).__mro__)
 
 
 def _type_name(value: Any) -> str:

@@ -91,3 +91,6 @@ class RankSeeds(Evidence):
     """False: the seeding was read in the source and repeated; making the loader does not run it."""
     init: str | None = None
     """Name of the loader's worker_init_fn."""
+    framework: str | None = None
+    """A library of the source that seeds workers by the rank itself; None: none."""
+    role: Literal["train", "evaluation"] | None = None

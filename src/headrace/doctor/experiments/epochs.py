@@ -152,10 +152,9 @@ def _tag_one(sample: Any) -> list[Tag]:
 def tagged(subject: Subject) -> Iterable[list[Tag]]:
     """Returns the loader without workers, its batches replaced by the tags of their samples."""
     loader = subject.loader
-    if loader is None:
-        return map(_tag_one, iter(subject.dataset))
-    if not hasattr(loader, "collate_fn"):
-        return map(_tag_one, iter(loader))
+    if loader is None or not hasattr(loader, "_index_sampler"):  # another library's
+        samples = getattr(subject, "samples", None)
+        return map(_tag_one, iter(subject.dataset if loader is None else loader) if samples is None else samples())
     tag: Callable[[Any], list[Tag]] = _tag_batch if subject.joins_samples else _tag_one
     twin: Iterable[list[Tag]] = rebuild(loader, num_workers=0, collate_fn=tag)
     return twin

@@ -164,6 +164,8 @@ class PretendRanks:
             seeded_at=self.source.seeded_at,
             is_executed=is_executed,
             init=_init_name(worlds[0].subject),
+            framework=self.source.framework,
+            role=self.role,
         )
 
 

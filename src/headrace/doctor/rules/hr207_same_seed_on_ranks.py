@@ -45,6 +45,8 @@ class SameSeedOnRanks(Rule):
         """At most one finding."""
         if not seen.num_random or seen.num_equal < seen.num_random:
             return []
+        if seen.role == "evaluation" or seen.framework is not None:
+            return []
         who = "worker 0 of ranks 0 and 1" if seen.num_workers else "ranks 0 and 1"
         alike = "prepares them alike" if seen.num_workers else "prepare them alike"
         by = f", although {seen.init} is its worker_init_fn" if seen.init else ""
@@ -58,7 +60,7 @@ class SameSeedOnRanks(Rule):
                 stage="transform",
                 where=seen.seeded_at,
                 evidence={
-                    "seeds": list(seen.seeds),
+                    "seeds_are_equal": seen.seeds[0] == seen.seeds[1],
                     "num_workers": seen.num_workers,
                     "num_read": seen.num_read,
                     "num_random": seen.num_random,
@@ -88,5 +90,6 @@ class SameSeedOnRanks(Rule):
     )
     healthy = (
         Example(title="The rank is in the seed", evidence=(_seeds(seeds=(7, 8), num_equal=0),)),
+        Example(title="Random evaluation", evidence=(_seeds(role="evaluation"),)),
         Example(title="One seed, and nothing random", evidence=(_seeds(num_random=0, num_equal=0),)),
     )
