@@ -9,6 +9,8 @@ import sys
 from collections.abc import Iterator, Sequence
 from typing import Any, ClassVar, Literal
 
+import numpy as np
+
 from headrace.doctor.bench import Bench
 from headrace.doctor.evidence import Evidence
 from headrace.doctor.evidence.ranks import Padding, Ranks, RankSeeds, RankShare
@@ -19,6 +21,7 @@ from headrace.doctor.probes.draws import Drawn, walk
 from headrace.doctor.probes.sources import Source, read_source
 from headrace.doctor.round import Round, told
 from headrace.doctor.subject import Subject
+from headrace.doctor.subject.roots import root_rows
 from headrace.doctor.subject.samplers import RankPlace, chain, decider, rank_place, told_class, told_place
 from headrace.doctor.subject.worlds import Built, as_rank, base_seed, in_worker, load_again
 
@@ -28,6 +31,8 @@ MAX_SIMULATED = 8
 """Ranks at most where TARGET says how many there are: overlaps and padding show in a few."""
 USUAL = (2, 3, 4, 8)
 """Numbers of ranks for which padding is worked out, where the number is not known."""
+SLACK = 1.25
+"""All ranks together draw at most so many times the data set if something deals it out."""
 NUM_READ = 3
 """Rows that are prepared in the state of a worker, three times on rank 0 and once on rank 1."""
 
@@ -63,7 +68,7 @@ class PretendRanks:
             if not first.place.reads_rank_late:
                 return  # TARGET fixes the rank when the sampler is made: the other ranks cannot be shown
             drawn = self._by_attributes(first, bench)
-        ranks = self._ranks(first, drawn, "attributes" if is_fixed else "environment", follows or is_fixed)
+        ranks = self._ranks(worlds, drawn, "attributes" if is_fixed else "environment", follows or is_fixed)
         yield ranks
         if ranks.deals_out or ranks.parallel_at:
             seeds = self._seeds(worlds, bench)
@@ -77,14 +82,18 @@ class PretendRanks:
                 subject, built = load_again(self.spec, self.split)
             state = _state()
             place = None if subject.loader is None else rank_place(subject.loader)
-            return _World(rank, subject, built, place, state, self._draw(subject, bench))
+            return _World(rank, subject, built, place, state, _universe(subject), self._draw(subject, bench))
 
     def _draw(self, subject: Subject, bench: Bench) -> Drawn:
         if subject.is_iterable:
             return walked(tagged(subject), bench, self.walk_s / self.world_size, self.max_streamed).drawn
         sampler = getattr(subject.loader, "batch_sampler", None)
         sampler = subject.loader.sampler if sampler is None else sampler
-        return walk(sampler, bench, self.walk_s / self.world_size)
+        drawn = walk(sampler, bench, self.walk_s / self.world_size)
+        rows = drawn.rows()
+        if rows is not None and _are_rows(rows, subject.num_samples):
+            drawn.ids = list(_root_ids(subject.dataset, rows))  # each rank may have a subset of its own
+        return drawn
 
     def _by_attributes(self, world: _World, bench: Bench) -> list[Drawn]:
         """The same sampler, told to be each rank in turn, from the same random state."""
@@ -102,9 +111,15 @@ class PretendRanks:
         return drawn
 
     def _ranks(
-        self, world: _World, drawn: Sequence[Drawn], how: Literal["environment", "attributes"], deals_out: bool
+        self,
+        worlds: Sequence[_World],
+        drawn: Sequence[Drawn],
+        how: Literal["environment", "attributes"],
+        deals_out: bool,
     ) -> Ranks:
+        world = worlds[0]
         subject, sets = world.subject, [set(one.ids) for one in drawn]
+        num_rows = None if subject.is_iterable else len(set().union(*(one.universe for one in worlds)))
         union = set().union(*sets)
         holder = world.place.holder if world.place else decider(subject.loader)
         holder = subject.dataset if subject.is_iterable else holder
@@ -114,7 +129,7 @@ class PretendRanks:
             how=how,
             sampler=told_class(holder),
             sampler_at=told_place(holder),
-            deals_out=deals_out or not _same(drawn),
+            deals_out=deals_out or self._deals_out(drawn, num_rows),
             shares=tuple(
                 RankShare(
                     num_batches=len(one.sizes) or len(one.ids),
@@ -125,7 +140,7 @@ class PretendRanks:
             ),
             overlap=tuple(tuple(len(one & other) for other in sets) for one in sets),
             num_union=len(union),
-            num_rows=subject.num_samples,
+            num_rows=num_rows,
             is_complete=all(one.is_complete for one in drawn) and len(drawn) == size,
             batch_size=max((max(one.sizes, default=1) for one in drawn), default=None),
             by="content" if subject.is_iterable else "row",
@@ -140,6 +155,12 @@ class PretendRanks:
             replaced=_replaced(subject, world.built),
             role=self.role,
         )
+
+    def _deals_out(self, drawn: Sequence[Drawn], num_rows: int | None) -> bool:
+        """Ranks get different samples. Each a whole epoch of an unseeded split of its own is no dealing out yet."""
+        total = sum(len(one.ids) for one in drawn)
+        is_part = num_rows is None or total <= SLACK * num_rows or self.source.parallel_at is not None
+        return is_part and not _same(drawn)
 
     def _seeds(self, worlds: Sequence[_World], bench: Bench) -> RankSeeds | None:
         """Prepares rows as worker 0 of rank 0 and of rank 1 would (or the process itself, without workers)."""
@@ -179,6 +200,8 @@ class _World:
     place: RankPlace | None
     state: tuple[Any, ...]
     """Random state after the loader was made."""
+    universe: frozenset[Any]
+    """Rows that its data set has, told by the data sets underneath; empty for a stream."""
     drawn: Drawn
 
     def is_alike(self, other: _World) -> bool:
@@ -240,6 +263,21 @@ def _set_state(state: tuple[Any, ...]) -> None:
 def _state_digest(state: tuple[Any, ...]) -> Any:
     """Torch's state, which is where the seeds of workers come from."""
     return state[2].numpy().tobytes()
+
+
+def _are_rows(rows: Any, count: int | None) -> bool:
+    return bool(len(rows)) and count is not None and int(rows.min()) >= 0 and int(rows.max()) < count
+
+
+def _root_ids(dataset: Any, rows: Any) -> Iterator[Any]:
+    """Rows as those of the data sets underneath, which are the same ones on all ranks: (number of the set, row)."""
+    for number, (_, inner) in enumerate(root_rows(dataset, rows)):
+        yield from ((number, row) for row in inner.tolist())
+
+
+def _universe(subject: Subject) -> frozenset[Any]:
+    count = subject.num_samples
+    return frozenset() if subject.is_iterable or not count else frozenset(_root_ids(subject.dataset, np.arange(count)))
 
 
 def _same(drawn: Sequence[Drawn]) -> bool:

@@ -36,6 +36,8 @@ MAX_PATHS = 200_000
 """Rows whose paths are asked for in one split."""
 MAX_CONTENTS = 400
 """Rows of one split that are prepared to compare contents: most double sets show in far fewer."""
+MAX_REPEATED = 0.02
+"""Share of equal rows within one split from which on equal rows in two splits are what such data are like."""
 NUM_READ = 4
 """Rows of a shared data set that are prepared three times each."""
 NUM_NAMED = 5
@@ -111,60 +113,58 @@ class CompareSplits:
     def _by_content(
         self, told_pair: dict[str, str], one: Subject, other: Subject, rows: Rows, other_rows: Rows, bench: Bench
     ) -> SharedSamples | None:
-        """Digests of prepared samples; a content that a split has several times says nothing."""
-        theirs = self._contents(other, other_rows, bench)
-        ours = self._contents(one, rows, bench, among=len(rows) * 4)
-        if len(theirs) < 2 or len(ours) < 2:
+        """Digests of prepared samples; where contents repeat within a split, meetings of splits say nothing."""
+        theirs = self._contents(other, other_rows, bench, MAX_CONTENTS)
+        ours = self._contents(one, rows, bench, 10 * MAX_CONTENTS)
+        if theirs is None or ours is None or len(theirs) < 2 or len(ours) < 2:
             return None
         shared = [row for content, row in theirs.items() if content in ours]
         return _pair(told_pair, len(ours), len(theirs), len(shared), shared, "content")
 
-    def _contents(self, subject: Subject, rows: Rows, bench: Bench, among: int = MAX_CONTENTS) -> dict[str, SampleId]:
-        """Digest -> row, for contents that occur once; evenly spread rows within the limits."""
-        most = min(len(rows), among, MAX_CONTENTS * 10)
-        chosen = rows[np.unique(np.linspace(0, len(rows) - 1, most).astype(int))]
+    def _contents(self, subject: Subject, rows: Rows, bench: Bench, most: int) -> dict[str, SampleId] | None:
+        """Digest -> row, of evenly spread rows within the limits; None: too many rows are equal to another one."""
+        chosen = rows[np.unique(np.linspace(0, len(rows) - 1, min(len(rows), most)).astype(int))]
         end = time.monotonic() + self.walk_s / 4
         found: dict[str, SampleId] = {}
-        repeated: set[str] = set()
+        num_repeated = 0
         for row in chosen.tolist():
             if time.monotonic() > end:
                 break
             content = _digest_of(subject, row, bench, self.seed)
-            if content is None:
-                continue
-            if content in found:
-                repeated.add(content)
-            found[content] = row
-        return {content: row for content, row in found.items() if content not in repeated}
+            if content is not None:
+                num_repeated += content in found
+                found[content] = row
+        return None if num_repeated > MAX_REPEATED * len(found) else found
 
     def _shared(
         self, subject: Subject, train: str, evaluations: Mapping[str, Subject], bench: Bench
     ) -> Iterator[SharedDataSet]:
         """Data set objects that hold samples for both sides, with how random their reads are."""
-        ours = {id(root): root for root, _ in _roots(subject)}
+        ours = {id(layer) for layer in layers_of(subject.dataset)}
         for name, other in evaluations.items():
-            for root, rows in _roots(other):
-                if id(root) in ours and not other.is_iterable:
-                    chosen = [int(row) for row in rows[:: max(1, len(rows) // NUM_READ)][:NUM_READ]]
-                    reads = [self._is_random(root, row, bench) for row in chosen]
-                    yield SharedDataSet(
-                        train=train,
-                        evaluation=name,
-                        dataset_kind=type(root).__name__,
-                        num_read=len(chosen),
-                        num_random=sum(reads),
-                        assigned=self.source.shared_slots,
-                        changes_later=self.source.switches_at,
-                    )
+            shared = next((layer for layer in layers_of(other.dataset) if id(layer) in ours), None)
+            if shared is None or other.is_iterable or not hasattr(shared, "__len__"):
+                continue
+            rows = np.unique(np.linspace(0, len(shared) - 1, NUM_READ).astype(int)) if len(shared) else []
+            reads = [self._is_random(shared, int(row), bench) for row in rows]
+            yield SharedDataSet(
+                train=train,
+                evaluation=name,
+                dataset_kind=type(shared).__name__,
+                num_read=len(reads),
+                num_random=sum(reads),
+                assigned=self.source.shared_slots,
+                changes_later=self.source.switches_at,
+            )
 
-    def _is_random(self, root: Any, row: int, bench: Bench) -> bool:
+    def _is_random(self, dataset: Any, row: int, bench: Bench) -> bool:
         """Equal from the same random state, different from another: it draws random numbers while it is read."""
         contents = []
         for state in (0, 0, 1):
             with bench.holding(row, row):
                 bench.reseed(self.seed, "splits", row, state)
                 try:
-                    contents.append(digest(root[row]))
+                    contents.append(digest(dataset[row]))
                 except Exception:  # the reads probe tells of rows that cannot be read
                     return False
         return contents[0] is not None and contents[0] == contents[1] != contents[2]
@@ -173,11 +173,6 @@ class CompareSplits:
 def _is_held_out(name: str) -> bool:
     """False for a second loader over training data by its name, and for one whose purpose is not said."""
     return _NOT_HELD_OUT.search(name) is None and _EVALUATION.search(name) is not None
-
-
-def _roots(subject: Subject) -> list[tuple[Any, Rows]]:
-    count = subject.num_samples
-    return [] if subject.is_iterable or not count else root_rows(subject.dataset, np.arange(count))
 
 
 def _by_row(

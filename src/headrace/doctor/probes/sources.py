@@ -232,18 +232,21 @@ class _Reading:
 
     def _seeds(self) -> tuple[str | None, bool]:
         """Returns where torch is seeded, and whether any statement about seeds mentions the rank."""
-        first, know_rank = None, False
+        found: list[tuple[bool, str]] = []
+        know_rank = False
+        handed_on = {id(call) for tree in self._files.values() for call in _calls_with_parameters(tree)}
         for node, path in self._nodes():
             if isinstance(node, ast.Call) and SEEDERS.search(ast.unparse(node.func)):
                 is_of_generator = isinstance(node.func, ast.Attribute) and "enerator" in ast.unparse(node.func.value)
-                if first is None and not is_of_generator and "random.seed" not in ast.unparse(node.func):
-                    first = _at(node, path)
+                if not is_of_generator and "random.seed" not in ast.unparse(node.func):
+                    found.append((id(node) in handed_on, _at(node, path)))
             if isinstance(node, (ast.Assign, ast.AugAssign, ast.Expr, ast.Return)):
                 text = _without_samplers(node)
                 know_rank |= (
                     "seed" in text.lower() and re.search(r"rank|process_index", text, re.IGNORECASE) is not None
                 )
-        return first, know_rank
+        # The place where the number is chosen says more than the function that hands it on.
+        return min(found, key=lambda one: one[0], default=(False, None))[1], know_rank
 
     def _purpose(self) -> str | None:
         words: list[str] = [self._path.stem]
@@ -303,6 +306,18 @@ def _is_training_call(node: ast.AST) -> bool:
         return False
     holder = ast.unparse(node.func.value).lower()
     return node.func.attr == "backward" or (node.func.attr == "step" and re.search(r"opt", holder) is not None)
+
+
+def _calls_with_parameters(tree: ast.AST) -> Iterator[ast.Call]:
+    """Calls inside functions that hand on a parameter of the function."""
+    for function in ast.walk(tree):
+        if isinstance(function, ast.FunctionDef):
+            names = {argument.arg for argument in function.args.args}
+            for node in ast.walk(function):
+                if isinstance(node, ast.Call) and any(
+                    isinstance(one, ast.Name) and one.id in names for one in node.args
+                ):
+                    yield node
 
 
 def _counts_once(node: ast.AST) -> bool:
