@@ -6,9 +6,18 @@ import dataclasses
 from typing import Literal
 
 from headrace.doctor.evidence.base import Evidence
+from headrace.doctor.evidence.passes import LoaderTrace, LoaderTraces
 from headrace.errors import SampleId
 
-__all__ = ["ClassMap", "ClassMaps", "SharedDataSet", "SharedDataSets", "SharedSamples", "SplitOverlap"]
+__all__ = [
+    "ClassMap",
+    "ClassMaps",
+    "SharedDataSet",
+    "SharedDataSets",
+    "SharedSamples",
+    "SplitOverlap",
+    "split_overlap",
+]
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
@@ -29,6 +38,9 @@ class SharedSamples:
     """The first few that both deliver: rows of the data set under all wrappers, paths, or rows of the evaluation set."""
     by: Literal["row", "path", "content"] = "row"
     """How they were recognised: the same row of the same data set object, the same file, or equal content."""
+    may_be_meant: bool = False
+    """True if nothing says that this loader holds samples out, and another one does: this one may measure the training
+    score on purpose."""
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
@@ -82,3 +94,39 @@ class SharedDataSets(Evidence):
     """Every pair of a training and an evaluation loader that share a data set object; empty: none does."""
 
     shared: tuple[SharedDataSet, ...]
+
+
+def split_overlap(seen: LoaderTraces) -> SplitOverlap | None:
+    """Returns what the loaders of a running script say about it; None if there is no pair whose samples are known.
+
+    An evaluation loader counts only if it meets every training loader over the same data: with several folds, the
+    evaluation part of one is the training part of another, and each is disjoint from its own.
+    """
+    known = [one for one in seen.loaders if one.num_drawn and one.root is not None]
+    shared = {(train, evaluation): (number, ids) for train, evaluation, number, ids in seen.overlaps}
+    pairs = []
+    for evaluation in (one for one in known if one.role == "evaluation"):
+        trains = [one for one in known if one.role == "train" and one.root == evaluation.root]
+        met = [(*shared.get((train.number, evaluation.number), (0, ())), train) for train in trains]
+        if met:
+            is_free = any(number == 0 for number, _, _ in met)
+            number, ids, train = (min if is_free else max)(met, key=lambda one: one[0])
+            pairs.append(
+                SharedSamples(
+                    train=_called(train),
+                    evaluation=_called(evaluation),
+                    num_train=train.num_drawn,
+                    num_evaluation=evaluation.num_drawn,
+                    num_shared=number,
+                    first_ids=tuple(ids),
+                )
+            )
+    holds_out = any(pair.num_shared == 0 for pair in pairs)
+    marked = [
+        dataclasses.replace(pair, may_be_meant=holds_out and pair.num_shared == pair.num_evaluation) for pair in pairs
+    ]
+    return SplitOverlap(pairs=tuple(marked)) if pairs else None
+
+
+def _called(loader: LoaderTrace) -> str:
+    return f"the loader made at {loader.where}" if loader.where else f"loader {loader.number}"

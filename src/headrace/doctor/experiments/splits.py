@@ -40,6 +40,7 @@ MAX_REPEATED = 0.02
 """Share of equal rows within one split from which on equal rows in two splits are what such data are like."""
 NUM_READ = 4
 """Rows of a shared data set that are prepared three times each."""
+MAX_CLASSES = 100_000
 NUM_NAMED = 5
 _EVALUATION = re.compile(r"val|test|eval|dev|hold", re.IGNORECASE)
 _NOT_HELD_OUT = re.compile(r"train|memory|bank|calib|gallery|support|index|stats", re.IGNORECASE)
@@ -100,18 +101,18 @@ class CompareSplits:
         """By rows of one object where the data sets meet in one, else by paths, else by contents."""
         if rows is None or other_rows is None or not len(rows) or not len(other_rows):
             return None
-        told_pair = {"train": train, "evaluation": evaluation}
+        names = (train, evaluation)
         ours, theirs = root_rows(one.dataset, rows), root_rows(other.dataset, other_rows)
         if {id(root) for root, _ in ours} & {id(root) for root, _ in theirs}:
-            return _by_row(told_pair, ours, theirs)
+            return _by_row(names, ours, theirs)
         paths, other_paths = _paths(one, rows), _paths(other, other_rows)
         if paths and other_paths:
             shared = [path for path in other_paths if path in paths]
-            return _pair(told_pair, len(paths), len(other_paths), len(shared), shared, "path")
-        return self._by_content(told_pair, one, other, rows, other_rows, bench)
+            return _pair(names, len(paths), len(other_paths), len(shared), shared, "path")
+        return self._by_content(names, one, other, rows, other_rows, bench)
 
     def _by_content(
-        self, told_pair: dict[str, str], one: Subject, other: Subject, rows: Rows, other_rows: Rows, bench: Bench
+        self, names: tuple[str, str], one: Subject, other: Subject, rows: Rows, other_rows: Rows, bench: Bench
     ) -> SharedSamples | None:
         """Digests of prepared samples; where contents repeat within a split, meetings of splits say nothing."""
         theirs = self._contents(other, other_rows, bench, MAX_CONTENTS)
@@ -119,7 +120,7 @@ class CompareSplits:
         if theirs is None or ours is None or len(theirs) < 2 or len(ours) < 2:
             return None
         shared = [row for content, row in theirs.items() if content in ours]
-        return _pair(told_pair, len(ours), len(theirs), len(shared), shared, "content")
+        return _pair(names, len(ours), len(theirs), len(shared), shared, "content")
 
     def _contents(self, subject: Subject, rows: Rows, bench: Bench, most: int) -> dict[str, SampleId] | None:
         """Digest -> row, of evenly spread rows within the limits; None: too many rows are equal to another one."""
@@ -145,8 +146,8 @@ class CompareSplits:
             shared = next((layer for layer in layers_of(other.dataset) if id(layer) in ours), None)
             if shared is None or other.is_iterable or not hasattr(shared, "__len__"):
                 continue
-            rows = np.unique(np.linspace(0, len(shared) - 1, NUM_READ).astype(int)) if len(shared) else []
-            reads = [self._is_random(shared, int(row), bench) for row in rows]
+            rows = sorted({int(row) for row in np.linspace(0, len(shared) - 1, NUM_READ)} if len(shared) else set())
+            reads = [self._is_random(shared, row, bench) for row in rows]
             yield SharedDataSet(
                 train=train,
                 evaluation=name,
@@ -176,7 +177,7 @@ def _is_held_out(name: str) -> bool:
 
 
 def _by_row(
-    told_pair: dict[str, str], ours: Sequence[tuple[Any, Rows]], theirs: Sequence[tuple[Any, Rows]]
+    names: tuple[str, str], ours: Sequence[tuple[Any, Rows]], theirs: Sequence[tuple[Any, Rows]]
 ) -> SharedSamples:
     shared: list[SampleId] = []
     count = 0
@@ -186,14 +187,15 @@ def _by_row(
         count += len(both)
         shared += both[:NUM_NAMED].tolist()
     size = sum(len(np.unique(rows)) for _, rows in theirs)
-    return _pair(told_pair, sum(len(np.unique(rows)) for _, rows in ours), size, count, shared, "row")
+    return _pair(names, sum(len(np.unique(rows)) for _, rows in ours), size, count, shared, "row")
 
 
 def _pair(
-    told_pair: dict[str, str], num_train: int, num_evaluation: int, num_shared: int, shared: Sequence[SampleId], by: Any
+    names: tuple[str, str], num_train: int, num_evaluation: int, num_shared: int, shared: Sequence[SampleId], by: Any
 ) -> SharedSamples:
     return SharedSamples(
-        **told_pair,
+        train=names[0],
+        evaluation=names[1],
         num_train=num_train,
         num_evaluation=num_evaluation,
         num_shared=num_shared,
@@ -248,9 +250,10 @@ def _class_maps(siblings: Mapping[str, Subject]) -> Iterator[ClassMap]:
 def _map_of(dataset: Any) -> tuple[str, dict[str, int]] | None:
     """(attribute, class -> number) of a data set; None: it says none."""
     for name in _MAP_NAMES:
-        value = getattr(dataset, name, None)
-        is_map = isinstance(value, Mapping) and 1 < len(value) <= 100_000
-        if is_map and all(isinstance(number, (int, np.integer)) for number in value.values()):
+        value: Any = getattr(dataset, name, None)
+        if not isinstance(value, Mapping) or not 1 < len(value) <= MAX_CLASSES:
+            continue
+        if all(isinstance(number, (int, np.integer)) for number in value.values()):
             return name, {str(key): int(number) for key, number in value.items()}
     for name in _LIST_NAMES:
         value = getattr(dataset, name, None)

@@ -107,10 +107,12 @@ def read_source(spec: str) -> Source:
 
 def _path(spec: str) -> pathlib.Path | None:
     place = spec.rpartition(":")[0]
+    if not place:
+        return None
     path = pathlib.Path(place) if place.endswith(".py") else pathlib.Path(*place.split(".")).with_suffix(".py")
     if not place.endswith(".py") and not path.is_file():
         path = path.with_suffix("") / "__init__.py"
-    return path.resolve() if place and path.is_file() else None
+    return path.resolve() if path.is_file() else None
 
 
 def _files(path: pathlib.Path) -> Iterator[tuple[pathlib.Path, ast.Module]]:

@@ -159,6 +159,8 @@ class TrainEvalOverlap(Rule):
 
 
 def _severity(pair: SharedSamples, share: float, purpose: str | None) -> Severity:
+    if pair.may_be_meant:
+        return "info"
     if purpose is not None and share == 1:
         return "warning"
     if pair.by != "content" or share >= MOST:

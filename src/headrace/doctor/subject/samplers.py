@@ -13,17 +13,10 @@ from headrace.doctor.stacks import is_user_code
 
 __all__ = ["RankPlace", "chain", "decider", "draws", "rank_place", "set_epoch_holders", "told_class", "told_place"]
 
-_INNER = (
-    "batch_sampler",
-    "sampler",
-    "base_sampler",
-    "inner_sampler",
-    "data_source",
-    "dataset",
-    "_sampler",
-    "_batch_sampler",
-)
-"""Attributes under which samplers keep what they wrap."""
+_INNER = ("batch_sampler", "sampler", "base_sampler", "inner_sampler", "_sampler", "_batch_sampler")
+"""Attributes under which samplers keep the samplers that they wrap."""
+_INNER_OR_DATA = ("data_source", "dataset")
+"""Attributes under which they keep a sampler or the data set: torch's own name for both."""
 _MAX_DEPTH = 6
 _PLAIN = {"BatchSampler", "SequentialSampler", "RandomSampler"}
 _DRAWING = {
@@ -53,12 +46,12 @@ def chain(loader: Any) -> Iterator[Any]:
     seen: set[int] = set()
     while pending and len(seen) < _MAX_DEPTH:
         one = pending.pop(0)
-        # The loader draws from the first, whatever it is; a list is as good as any.
-        if one is None or id(one) in seen or (seen and not _is_sampler(one)):
+        if one is None or id(one) in seen:
             continue
         seen.add(id(one))
         yield one
         pending += [_held(one, name) for name in _INNER]
+        pending += [held for name in _INNER_OR_DATA if _is_sampler(held := _held(one, name))]
 
 
 def _is_sampler(value: Any) -> bool:
@@ -124,8 +117,8 @@ def _names(kind: type, method: str) -> set[str]:
     while pending:
         one = pending.pop()
         seen.add(one)
-        function = inspect.unwrap(getattr(kind, one, None)) if callable(getattr(kind, one, None)) else None
-        code = getattr(function, "__code__", None)
+        function = getattr(kind, one, None)
+        code = getattr(inspect.unwrap(function), "__code__", None) if callable(function) else None
         if code is None:
             continue
         used = _used(code)
