@@ -4,16 +4,17 @@ from __future__ import annotations
 
 import dataclasses
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, ClassVar, Literal
 
 from headrace.doctor.bench import Bench
 from headrace.doctor.evidence import Evidence
 from headrace.doctor.evidence.orders import EpochCounts, EpochPass, Orders, Weights
-from headrace.doctor.probes.draws import Drawn, adjacency, displacement, label_order, walk
+from headrace.doctor.probes.draws import MAX_DRAWN, Drawn, adjacency, displacement, label_order, walk
 from headrace.doctor.probes.sources import Source, read_source
 from headrace.doctor.round import Round, told
 from headrace.doctor.subject import Subject
+from headrace.doctor.subject.rebuild import rebuild
 from headrace.doctor.subject.roots import cheap_labels
 from headrace.doctor.subject.samplers import (
     chain,
@@ -48,6 +49,8 @@ class WalkSampler:
         """Walks the epochs, then once more with another epoch if the sampler can be told one."""
         loader = subject.loader
         sampler = _index_sampler(loader)
+        if sampler is None:
+            return  # a loader of another library: it has an order, and no sampler that could be walked
         bench.reseed(self.seed, "orders")
         holders = set_epoch_holders(loader)
         calls = [call for call in self.source.epoch_calls if call.for_evaluation == (self.role == "evaluation")]
@@ -57,9 +60,9 @@ class WalkSampler:
             for listener in listeners:
                 listener.set_epoch(epoch)
             drawn.append(walk(sampler, bench, self.walk_s))
-            if not drawn[-1].is_complete:
-                break
-        follows = self._follows_epoch(sampler, holders, drawn[0], bench) if drawn[0].is_complete else None
+            if not drawn[-1].is_complete and len(drawn[-1].ids) < MAX_DRAWN:
+                break  # it is slow, or endless
+        follows = self._follows_epoch(sampler, holders, bench) if len(drawn) == NUM_EPOCHS else None
         outer = decider(loader)
         rows = drawn[0].rows()
         is_sequential = rows is not None and len(rows) > 0 and bool((rows[1:] > rows[:-1]).all())
@@ -90,14 +93,25 @@ class WalkSampler:
             source=told_class(outer),
             source_at=told_place(outer),
             said_batches=subject.num_batches,
-            single=tuple(_counted(one) for one in drawn),
+            single=self._counts(loader, drawn, bench),
             num_workers=subject.num_workers,
             batch_size=subject.batch_size,
             drop_last=subject.drop_last,
             resets_at=self.source.resets_at,
         )
 
-    def _follows_epoch(self, sampler: Any, holders: Sequence[Any], first: Drawn, bench: Bench) -> bool | None:
+    def _counts(self, loader: Any, drawn: Sequence[Drawn], bench: Bench) -> tuple[EpochPass, ...]:
+        """Batches of each pass: those of the sampler, unless the loader's class makes something else of them."""
+        if type(loader).__iter__ is _torch_iter(loader):
+            return tuple(_counted(one) for one in drawn)
+        twin = rebuild(loader, num_workers=0, collate_fn=_nothing)
+        counted = []
+        for _ in range(2):
+            passed = walk(_ones(twin), bench, self.walk_s, stage="batches")
+            counted.append(EpochPass(num_batches=len(passed.ids), num_samples=None, is_complete=passed.is_complete))
+        return tuple(counted)
+
+    def _follows_epoch(self, sampler: Any, holders: Sequence[Any], bench: Bench) -> bool | None:
         """Does `set_epoch` change the order? Two passes from the same random state, so that nothing else does."""
         if not holders:
             return None
@@ -107,13 +121,30 @@ class WalkSampler:
                 holder.set_epoch(epoch)
             bench.reseed(self.seed, "orders")
             orders.append(walk(sampler, bench, self.walk_s).told().order_hash)
-        return orders[0] != orders[1] and first.is_complete
+        return orders[0] != orders[1]
+
+
+def _torch_iter(loader: Any) -> Any:
+    """`DataLoader.__iter__` of torch, for a class that inherits from it."""
+    kinds = (kind for kind in type(loader).__mro__ if kind.__module__.startswith("torch.utils.data"))
+    return getattr(next(kinds, type(loader)), "__iter__", None)
+
+
+def _nothing(samples: Any) -> int:
+    """In the place of collate: what the batch holds does not matter."""
+    return 0 if samples is None else 1
+
+
+def _ones(batches: Iterable[Any]) -> Iterator[int]:
+    """One number per batch, to be counted."""
+    for number, _ in enumerate(batches):
+        yield number
 
 
 def _index_sampler(loader: Any) -> Any:
     """What the loader draws from: the batch sampler, or the sampler if it does not make batches."""
     batch_sampler = getattr(loader, "batch_sampler", None)
-    return loader.sampler if batch_sampler is None else batch_sampler
+    return getattr(loader, "sampler", None) if batch_sampler is None else batch_sampler
 
 
 def _listeners(loader: Any, holders: Sequence[Any], paths: Sequence[tuple[str, ...]]) -> list[Any]:
@@ -250,7 +281,8 @@ class _Step:
         for record in records:
             round_.found.add(record)
         lacking = [kind for kind in kinds if kind not in round_.found.evidence]
-        round_.found.lacks(lacking, f"the sampler could not be walked: {told(ending)}")
+        reason = told(ending) or "the loader has none that can be walked"
+        round_.found.lacks(lacking, f"the sampler was not walked: {reason}")
 
 
 STEP = _Step()

@@ -6,7 +6,7 @@ import dataclasses
 import importlib
 import random
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any, ClassVar, Literal
 
 import numpy as np
@@ -31,6 +31,8 @@ MAX_SIMULATED = 8
 """Ranks at most where TARGET says how many there are: overlaps and padding show in a few."""
 USUAL = (2, 3, 4, 8)
 """Numbers of ranks for which padding is worked out, where the number is not known."""
+MAX_FOLLOWED = 300_000
+"""Rows of a data set up to which subsets of ranks are followed to the rows underneath."""
 SLACK = 1.25
 """All ranks together draw at most so many times the data set if something deals it out."""
 NUM_READ = 3
@@ -91,7 +93,7 @@ class PretendRanks:
         sampler = subject.loader.sampler if sampler is None else sampler
         drawn = walk(sampler, bench, self.walk_s / self.world_size)
         rows = drawn.rows()
-        if rows is not None and _are_rows(rows, subject.num_samples):
+        if rows is not None and _are_rows(rows, subject.num_samples) and _is_followed(subject):
             drawn.ids = list(_root_ids(subject.dataset, rows))  # each rank may have a subset of its own
         return drawn
 
@@ -120,6 +122,7 @@ class PretendRanks:
         world = worlds[0]
         subject, sets = world.subject, [set(one.ids) for one in drawn]
         num_rows = None if subject.is_iterable else len(set().union(*(one.universe for one in worlds)))
+        num_rows = num_rows or subject.num_samples
         union = set().union(*sets)
         holder = world.place.holder if world.place else decider(subject.loader)
         holder = subject.dataset if subject.is_iterable else holder
@@ -160,7 +163,7 @@ class PretendRanks:
         """Ranks get different samples. Each a whole epoch of an unseeded split of its own is no dealing out yet."""
         total = sum(len(one.ids) for one in drawn)
         is_part = num_rows is None or total <= SLACK * num_rows or self.source.parallel_at is not None
-        return is_part and not _same(drawn)
+        return bool(is_part) and not _same(drawn)
 
     def _seeds(self, worlds: Sequence[_World], bench: Bench) -> RankSeeds | None:
         """Prepares rows as worker 0 of rank 0 and of rank 1 would (or the process itself, without workers)."""
@@ -171,15 +174,16 @@ class PretendRanks:
         is_executed = worlds[0].is_alike(worlds[1])
         repeated = self.seed if self.source.seeded_at is not None and not is_executed else None
         readers = [_Reader(world, bench, repeated) for world in worlds[:2]]
-        one, again, other = readers[0].read(rows), readers[0].read(rows), readers[0].read(rows, shift=1)
-        beside = readers[1].read(rows)
+        places, places_beside = _same_places(worlds, rows)
+        one, again, other = (readers[0].read(places, shift) for shift in (0, 0, 1))
+        beside = readers[1].read(places_beside, 0)
         is_random = [
             a is not None and a == b and c is not None and a != c for a, b, c in zip(one, again, other, strict=True)
         ]
         return RankSeeds(
             num_workers=worlds[0].subject.num_workers,
             seeds=(readers[0].seed, readers[1].seed),
-            num_read=len(rows),
+            num_read=len(places),
             num_random=sum(is_random),
             num_equal=sum(flag and a == d for flag, a, d in zip(is_random, one, beside, strict=True)),
             seeded_at=self.source.seeded_at,
@@ -188,6 +192,10 @@ class PretendRanks:
             framework=self.source.framework,
             role=self.role,
         )
+
+
+_Place = tuple[Callable[[int], Any], int]
+"""(what reads a row, the row)."""
 
 
 @dataclasses.dataclass(slots=True)
@@ -206,7 +214,7 @@ class _World:
 
     def is_alike(self, other: _World) -> bool:
         """True if both ranks stand at the same random state: something seeded both."""
-        return _state_digest(self.state) == _state_digest(other.state)
+        return bool(_state_digest(self.state) == _state_digest(other.state))
 
 
 class _Reader:
@@ -223,27 +231,40 @@ class _Reader:
         self.seed = base_seed(loader) if has_workers else int(importlib.import_module("torch").initial_seed())
         self._has_workers = has_workers
 
-    def read(self, rows: Sequence[int], shift: int = 0) -> list[str | None]:
+    def read(self, places: Sequence[_Place], shift: int) -> list[str | None]:
         """Digests of the prepared rows; from another state if `shift` is not 0."""
         subject = self._world.subject
         with as_rank(self._world.rank, 2):
             if self._has_workers:
                 with in_worker(subject.loader, self.seed + 1_000_003 * shift):
-                    return self._digests(rows)
+                    return self._digests(places)
             _set_state(self._state)
             if shift:
                 self._bench.reseed(shift, "elsewhere")
-            return self._digests(rows)
+            return self._digests(places)
 
-    def _digests(self, rows: Sequence[int]) -> list[str | None]:
+    def _digests(self, places: Sequence[_Place]) -> list[str | None]:
         found: list[str | None] = []
-        for row in rows:
-            with self._bench.holding(row, self._world.subject.sample_id(row)):
+        for read, row in places:
+            with self._bench.holding(row, row):
                 try:
-                    found.append(digest(self._world.subject.read(row)))
+                    found.append(digest(read(row)))
                 except Exception:  # the reads probe tells of rows that cannot be read
                     found.append(None)
         return found
+
+
+def _same_places(worlds: Sequence[_World], rows: Sequence[int]) -> tuple[list[_Place], list[_Place]]:
+    """The same samples on ranks 0 and 1: by the loaders' data sets if both have them, else by those underneath."""
+    one, other = worlds[0].subject, worlds[1].subject
+    if other.num_samples == one.num_samples and _is_followed(one):
+        ids = list(_root_ids(one.dataset, np.asarray(rows)))
+        at = {found: row for row, found in enumerate(_root_ids(other.dataset, np.arange(other.num_samples or 0)))}
+        if all(found in at for found in ids):
+            return [(one.read, row) for row in rows], [(other.read, at[found]) for found in ids]
+    ((root, inner), *_) = root_rows(one.dataset, np.asarray(rows))
+    ((beside, _), *_) = root_rows(other.dataset, np.asarray([0]))
+    return [(root.__getitem__, int(row)) for row in inner], [(beside.__getitem__, int(row)) for row in inner]
 
 
 def _state() -> tuple[Any, ...]:
@@ -266,7 +287,7 @@ def _state_digest(state: tuple[Any, ...]) -> Any:
 
 
 def _are_rows(rows: Any, count: int | None) -> bool:
-    return bool(len(rows)) and count is not None and int(rows.min()) >= 0 and int(rows.max()) < count
+    return count is not None and len(rows) > 0 and int(rows.min()) >= 0 and int(rows.max()) < count
 
 
 def _root_ids(dataset: Any, rows: Any) -> Iterator[Any]:
@@ -276,8 +297,13 @@ def _root_ids(dataset: Any, rows: Any) -> Iterator[Any]:
 
 
 def _universe(subject: Subject) -> frozenset[Any]:
-    count = subject.num_samples
-    return frozenset() if subject.is_iterable or not count else frozenset(_root_ids(subject.dataset, np.arange(count)))
+    rows = np.arange(subject.num_samples or 0)
+    return frozenset(_root_ids(subject.dataset, rows)) if _is_followed(subject) else frozenset()
+
+
+def _is_followed(subject: Subject) -> bool:
+    """True for data sets whose rows are few enough to be followed one by one to those underneath."""
+    return not subject.is_iterable and 0 < (subject.num_samples or 0) <= MAX_FOLLOWED
 
 
 def _same(drawn: Sequence[Drawn]) -> bool:

@@ -43,7 +43,11 @@ NUM_READ = 4
 MAX_CLASSES = 100_000
 NUM_NAMED = 5
 _EVALUATION = re.compile(r"val|test|eval|dev|hold", re.IGNORECASE)
-_NOT_HELD_OUT = re.compile(r"train|memory|bank|calib|gallery|support|index|stats", re.IGNORECASE)
+_NOT_HELD_OUT = re.compile(
+    r"train|memory|bank|calib|gallery|query|support|index|stats|label|sup|semi|source|target|domain|aux|replay",
+    re.IGNORECASE,
+)
+"""Names of loaders that are read beside the training loader for another end than to hold samples out."""
 _MAP_NAMES = ("class_to_idx", "class_to_index", "class2idx", "label2id", "label_to_idx", "label_to_id", "label_map")
 _LIST_NAMES = ("classes", "class_names", "categories", "label_names")
 
@@ -65,7 +69,11 @@ class CompareSplits:
         """The first loader against each that evaluates."""
         siblings = subject.siblings
         yield ClassMaps(maps=tuple(_class_maps(siblings)))
-        evaluations = {name: one for name, one in siblings.items() if one is not subject and _is_held_out(name)}
+        evaluations = {
+            name: one
+            for place, (name, one) in enumerate(siblings.items())
+            if one is not subject and _is_held_out(name) and not self._is_called_otherwise(place)
+        }
         train = next(name for name, one in siblings.items() if one is subject)
         bench.reseed(self.seed, "splits")
         rows = {name: self._rows(one, bench) for name, one in {train: subject, **evaluations}.items()}
@@ -76,6 +84,11 @@ class CompareSplits:
             if (pair := self._overlap(train, name, subject, one, rows[train], rows[name], bench)) is not None
         ]
         yield SplitOverlap(pairs=tuple(pairs), purpose=self.source.purpose)
+
+    def _is_called_otherwise(self, place: int) -> bool:
+        """True if the source returns it under a name of another meaning: `return labelled, unlabelled`."""
+        names = self.source.returned
+        return place < len(names) and names[place].isidentifier() and _NOT_HELD_OUT.search(names[place]) is not None
 
     def _rows(self, subject: Subject, bench: Bench) -> Rows | None:
         """The different rows that a loader draws in one epoch; None: it has no rows, or their numbers are no numbers."""

@@ -17,8 +17,8 @@ from headrace.doctor.evidence.orders import DrawnPass, LabelOrder
 
 __all__ = ["Drawn", "adjacency", "displacement", "label_order", "walk"]
 
-MAX_DRAWN = 1_000_000
-"""Samples at most in one walk: a second or two for torch's own samplers."""
+MAX_DRAWN = 400_000
+"""Samples at most in one walk: less than a second for torch's own samplers; of a longer epoch its beginning is compared."""
 CHUNK = 1024
 """Draws between two marks for the deadline: a sampler that hangs is named, one that has much to draw is not."""
 

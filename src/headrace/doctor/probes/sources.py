@@ -31,7 +31,8 @@ FRAMEWORKS = {
 }
 """Libraries whose trainers deal samples out to ranks and tell samplers the epoch, by the name they are imported under."""
 
-PARALLEL = {"init_process_group", "DistributedDataParallel", "DDP", "FullyShardedDataParallel", "FSDP", "fully_shard"}
+PARALLEL = {"DistributedDataParallel", "DDP", "FullyShardedDataParallel", "FSDP", "fully_shard", "all_reduce"}
+"""Calls that train one model on several ranks with different data; a process group alone may serve other ends."""
 RANK_WORDS = re.compile(
     r"\b(WORLD_SIZE|LOCAL_RANK|RANK|get_rank|get_world_size|DistributedSampler|num_replicas|world_size|"
     r"split_dataset_by_node|process_index|SLURM_PROCID)\b"
@@ -93,6 +94,8 @@ class Source:
     """Assignments to a transform (or the like) through a subset: `val_set.dataset.transform = ...`."""
     switches_at: str | None = None
     """Where such an attribute is assigned in a loop."""
+    returned: tuple[str, ...] = ()
+    """Names in the tuple that TARGET's function returns; empty: it returns something else."""
 
 
 def read_source(spec: str) -> Source:
@@ -102,7 +105,8 @@ def read_source(spec: str) -> Source:
     if not files or path is None:
         return Source()
     own = files[path]
-    return _Reading(files, own, path).told()
+    told = _Reading(files, own, path).told()
+    return dataclasses.replace(told, returned=_returned(own, spec.rpartition(":")[2]))
 
 
 def _path(spec: str) -> pathlib.Path | None:
@@ -278,6 +282,17 @@ class _Reading:
                         if isinstance(target, ast.Attribute) and target.attr in SLOTS:
                             return _at(node, path)
         return None
+
+
+def _returned(tree: ast.Module, function: str) -> tuple[str, ...]:
+    """Names in the last tuple that a function returns."""
+    found: tuple[str, ...] = ()
+    for node in ast.walk(tree):
+        if isinstance(node, ast.FunctionDef) and node.name == function:
+            for inner in ast.walk(node):
+                if isinstance(inner, ast.Return) and isinstance(inner.value, ast.Tuple):
+                    found = tuple(ast.unparse(part) for part in inner.value.elts)
+    return found
 
 
 def _at(node: ast.AST, path: pathlib.Path) -> str:

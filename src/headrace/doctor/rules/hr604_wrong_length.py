@@ -19,7 +19,8 @@ class WrongLength(Rule):
         for batches that do not come. A `__len__` that counts files instead of samples, ignores a filter or was copied
         from another sampler is enough.
 
-        It is no fault if a loader has no length at all. Workers of a stream end with an incomplete batch each, so some
+        It is no fault if a loader has no length at all, or no end, so that the loop cuts its epochs; the latter is
+        mentioned. Workers of a stream end with an incomplete batch each, so some
         more batches than one process makes (or fewer, where incomplete batches are dropped) are only mentioned. A
         whole multiple of the length with workers is another fault, HR601.
         """
@@ -47,7 +48,9 @@ class WrongLength(Rule):
         if not first.num_batches and first.is_complete and not said:
             return []
         came = f"{first.num_batches:,} come" if first.is_complete else f"more than {said:,} come"
-        return [self._finding(seen, f"len(loader) says {_batches(said)}, {came}", first.num_batches, "warning", 0.95)]
+        # A loader without an end may name the length of an epoch that the loop cuts.
+        severity = "warning" if first.is_complete else "info"
+        return [self._finding(seen, f"len(loader) says {_batches(said)}, {came}", first.num_batches, severity, 0.95)]
 
     def _with_workers(self, seen: EpochCounts) -> list[Finding]:
         said = seen.said_batches or 0
