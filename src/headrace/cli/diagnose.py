@@ -54,6 +54,9 @@ def command(
     contract: Annotated[
         pathlib.Path | None, typer.Option(metavar="FILE", help="Contract to hold the samples against.")
     ] = None,
+    ranks: Annotated[
+        int, typer.Option(metavar="N", min=2, help="Ranks to pretend to be, if the source speaks of ranks.")
+    ] = 2,
     num_classes: Annotated[
         int | None, typer.Option(metavar="N", min=1, help="Number of classes, if the data set does not say it.")
     ] = None,
@@ -77,6 +80,7 @@ def command(
         ignore=parse_codes(ignore),
         contract=contract,
         num_classes=num_classes,
+        ranks=ranks,
     )
     with spinner(f"examining {target}") as progress:
         report = diagnose(target, options, command=_typed(), progress=progress)

@@ -33,8 +33,6 @@ USUAL = (2, 3, 4, 8)
 """Numbers of ranks for which padding is worked out, where the number is not known."""
 MAX_FOLLOWED = 300_000
 """Rows of a data set up to which subsets of ranks are followed to the rows underneath."""
-SLACK = 1.25
-"""All ranks together draw at most so many times the data set if something deals it out."""
 NUM_READ = 3
 """Rows that are prepared in the state of a worker, three times on rank 0 and once on rank 1."""
 
@@ -70,15 +68,21 @@ class PretendRanks:
             if not first.place.reads_rank_late:
                 return  # TARGET fixes the rank when the sampler is made: the other ranks cannot be shown
             drawn = self._by_attributes(first, bench)
-        ranks = self._ranks(worlds, drawn, "attributes" if is_fixed else "environment", follows or is_fixed)
+        deals_out = follows or is_fixed or self._depends_on_rank(drawn, bench)
+        ranks = self._ranks(worlds, drawn, "attributes" if is_fixed else "environment", deals_out)
         yield ranks
         if ranks.deals_out or ranks.parallel_at:
             seeds = self._seeds(worlds, bench)
             if seeds is not None:
                 yield seeds
 
-    def _enter(self, rank: int, bench: Bench) -> _World:
-        bench.reseed(self.seed, "rank", rank)  # processes of their own start from different states
+    def _depends_on_rank(self, drawn: Sequence[Drawn], bench: Bench) -> bool:
+        """From the same random state, do two ranks get different samples? Else an unseeded split tells them apart."""
+        return not _same(drawn) and not _same([drawn[0], self._enter(1, bench, start=0).drawn])
+
+    def _enter(self, rank: int, bench: Bench, start: int | None = None) -> _World:
+        # Processes of their own start from different random states.
+        bench.reseed(self.seed, "rank", rank if start is None else start)
         with as_rank(rank, self.world_size):
             with bench.holding(None, None, stage=f"loader of rank {rank}"):
                 subject, built = load_again(self.spec, self.split)
@@ -132,7 +136,7 @@ class PretendRanks:
             how=how,
             sampler=told_class(holder),
             sampler_at=told_place(holder),
-            deals_out=deals_out or self._deals_out(drawn, num_rows),
+            deals_out=deals_out,
             shares=tuple(
                 RankShare(
                     num_batches=len(one.sizes) or len(one.ids),
@@ -158,12 +162,6 @@ class PretendRanks:
             replaced=_replaced(subject, world.built),
             role=self.role,
         )
-
-    def _deals_out(self, drawn: Sequence[Drawn], num_rows: int | None) -> bool:
-        """Ranks get different samples. Each a whole epoch of an unseeded split of its own is no dealing out yet."""
-        total = sum(len(one.ids) for one in drawn)
-        is_part = num_rows is None or total <= SLACK * num_rows or self.source.parallel_at is not None
-        return bool(is_part) and not _same(drawn)
 
     def _seeds(self, worlds: Sequence[_World], bench: Bench) -> RankSeeds | None:
         """Prepares rows as worker 0 of rank 0 and of rank 1 would (or the process itself, without workers)."""
