@@ -40,7 +40,7 @@ class SharedSamples:
     """How they were recognised: the same row of the same data set object, the same file, or equal content."""
     may_be_meant: bool = False
     """True if nothing says that this loader holds samples out, and another one does: this one may measure the training
-    score on purpose."""
+    score on purpose. Also for equal contents at equal rows of data sets that store no samples: made-up data."""
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)

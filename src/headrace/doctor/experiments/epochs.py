@@ -23,7 +23,7 @@ from headrace.doctor.subject.samplers import draws, set_epoch_holders, told_clas
 
 __all__ = ["STEP", "CountWithWorkers", "TaggedPass", "WalkStream", "tagged", "walked"]
 
-MAX_SAMPLES = 200_000
+MAX_SAMPLES = 50_000
 """Samples at most in one walk."""
 BARE_BATCH = 32
 """Samples taken for a batch where nothing says how many make one."""
@@ -75,7 +75,7 @@ class WalkStream:
         )
 
     def _walk(self, subject: Subject, bench: Bench) -> TaggedPass:
-        return walked(tagged(subject), bench, self.walk_s)
+        return walked(tagged(subject), bench, self.walk_s / 2)
 
     def _orders(
         self,

@@ -22,7 +22,15 @@ from headrace.doctor.probes.sources import Source, read_source
 from headrace.doctor.round import Round, told
 from headrace.doctor.subject import Subject
 from headrace.doctor.subject.roots import root_rows
-from headrace.doctor.subject.samplers import RankPlace, chain, decider, rank_place, told_class, told_place
+from headrace.doctor.subject.samplers import (
+    RankPlace,
+    chain,
+    decider,
+    generator_states,
+    rank_place,
+    told_class,
+    told_place,
+)
 from headrace.doctor.subject.worlds import Built, as_rank, base_seed, in_worker, load_again
 
 __all__ = ["STEP", "PretendRanks"]
@@ -106,11 +114,13 @@ class PretendRanks:
         place = world.place
         assert place is not None
         own = place.rank
+        set_back = generator_states(world.subject.loader)
         drawn = []
         try:
             for rank in range(min(place.world_size, MAX_SIMULATED)):
                 setattr(place.holder, place.rank_name, rank)
                 bench.reseed(self.seed, "rank")
+                set_back()
                 drawn.append(self._draw(world.subject, bench))
         finally:
             setattr(place.holder, place.rank_name, own)

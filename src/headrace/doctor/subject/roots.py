@@ -90,18 +90,18 @@ def cheap_labels(dataset: Any) -> npt.NDArray[np.int64] | None:
     length = _length(dataset)
     if not length:
         return None
-    found = np.full(length, -1, np.int64)
-    names: dict[Any, int] = {}
-    start = 0
+    parts = []
     for root, rows in root_rows(dataset, np.arange(length)):
         labels = _of_root(root)
         if labels is None:
             return None
-        numbers = [names.setdefault(label, len(names)) for label in np.asarray(labels)[rows].tolist()]
-        found[start : start + len(rows)] = numbers
-        start += len(rows)
+        parts.append(np.asarray(labels)[rows])
+    joined = np.concatenate(parts) if len({part.dtype.kind for part in parts}) == 1 else np.zeros(0)
+    if len(joined) != length:
+        return None
+    names, numbers = np.unique(joined, return_inverse=True)
     is_class = 2 <= len(names) <= max(2, length // 5)
-    return found if start == length and is_class else None
+    return numbers.astype(np.int64) if is_class else None
 
 
 def _of_root(dataset: Any) -> Any:

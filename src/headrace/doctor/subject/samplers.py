@@ -3,15 +3,26 @@
 from __future__ import annotations
 
 import dataclasses
+import functools
 import inspect
 import pathlib
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from types import CodeType
 from typing import Any, Literal
 
 from headrace.doctor.stacks import is_user_code
 
-__all__ = ["RankPlace", "chain", "decider", "draws", "rank_place", "set_epoch_holders", "told_class", "told_place"]
+__all__ = [
+    "RankPlace",
+    "chain",
+    "decider",
+    "draws",
+    "generator_states",
+    "rank_place",
+    "set_epoch_holders",
+    "told_class",
+    "told_place",
+]
 
 _INNER = ("batch_sampler", "sampler", "base_sampler", "inner_sampler", "_sampler", "_batch_sampler")
 """Attributes under which samplers keep the samplers that they wrap."""
@@ -162,6 +173,25 @@ class RankPlace:
     def reads_rank_late(self) -> bool:
         """True if a pass looks at the rank: then a copy with another rank serves that one."""
         return self.rank_name in _names(type(self.holder), "__iter__")
+
+
+def generator_states(loader: Any) -> Callable[[], None]:
+    """Remembers the states of the generators that samplers hold; call what is returned to set them back."""
+    setters: list[Callable[[], None]] = []
+    for holder in chain(loader):
+        for value in list(getattr(holder, "__dict__", {}).values()):
+            if hasattr(value, "get_state") and hasattr(value, "set_state"):  # torch.Generator, numpy's RandomState
+                setters.append(functools.partial(value.set_state, value.get_state()))
+            elif hasattr(value, "bit_generator"):  # numpy's Generator
+                setters.append(functools.partial(setattr, value.bit_generator, "state", value.bit_generator.state))
+            elif hasattr(value, "getstate") and hasattr(value, "setstate"):  # random.Random
+                setters.append(functools.partial(value.setstate, value.getstate()))
+
+    def set_back() -> None:
+        for setter in setters:
+            setter()
+
+    return set_back
 
 
 _PAIRS = (
