@@ -217,6 +217,50 @@ def test_equal_contents_of_two_objects_are_found():
     assert shared.shared == ()
 
 
+class Computed(Dataset):
+    def __init__(self, count):
+        self.targets = [i % 3 for i in range(count)]
+
+    def __len__(self):
+        return len(self.targets)
+
+    def __getitem__(self, i):
+        return torch.full((2,), float(i)), self.targets[i]
+
+
+def test_made_up_data_that_are_equal_at_equal_rows_may_be_meant_and_stored_data_not():
+    overlap, _, _ = compared(train=DataLoader(Computed(50)), val=DataLoader(Computed(20)))
+    assert [(pair.num_shared, pair.may_be_meant) for pair in overlap.pairs] == [(20, True)]
+    first = TensorDataset(*(one[:20].clone() for one in DATA.tensors))
+    overlap, _, _ = compared(train=DataLoader(DATA), val=DataLoader(first))
+    assert [(pair.num_shared, pair.may_be_meant) for pair in overlap.pairs] == [(20, False)]
+
+
+def test_records_that_are_equal_within_a_split_say_nothing_when_they_meet_across():
+    left, right = (TensorDataset(torch.arange(60) % 4, torch.arange(60) % 2) for _ in range(2))
+    overlap, _, _ = compared(train=DataLoader(left), val=DataLoader(right))
+    assert overlap.pairs == ()
+
+
+class Short(DataLoader):
+    def __iter__(self):
+        return itertools.islice(super().__iter__(), 3)
+
+
+def test_a_loader_with_an_iteration_of_its_own_is_counted_as_it_is_walked():
+    _, counts = walked(Short(DATA, batch_size=10))
+    assert (counts.said_batches, [one.num_batches for one in counts.single]) == (6, [3, 3])
+
+
+def test_a_property_that_raises_is_passed_over():
+    class Odd(Computed):
+        @property
+        def labels(self):
+            raise RuntimeError("not loaded")
+
+    assert walked(DataLoader(Odd(30), batch_size=10))[0].labels.num_labels == 3
+
+
 @pytest.mark.parametrize("name", ["train_score", "memory_bank", "second"])
 def test_loaders_that_do_not_hold_samples_out_by_their_name_are_left_alone(name):
     overlap, _, shared = compared(train=DataLoader(DATA), **{name: DataLoader(DATA)})

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 
+import numpy as np
 import pytest
 import torch
 from torch.utils.data import (
@@ -18,7 +19,7 @@ from torch.utils.data import (
     WeightedRandomSampler,
 )
 
-from headrace.doctor.subject.samplers import chain, decider, draws, rank_place, set_epoch_holders
+from headrace.doctor.subject.samplers import chain, decider, draws, generator_states, rank_place, set_epoch_holders
 
 DATA = TensorDataset(torch.zeros(20, 1))
 
@@ -118,3 +119,40 @@ def test_a_rank_that_is_used_when_a_sampler_is_made_is_not_read_late():
             super().__init__(list(range(20))[rank::world_size])
 
     assert not rank_place(DataLoader(DATA, batch_size=4, sampler=Early(0, 2))).reads_rank_late
+
+
+class Mixed(Fixed):
+    def __init__(self, generator):
+        self.generator = generator
+
+    def __iter__(self):
+        yield int(self.generator.integers(10**9))
+
+
+class Plain(Mixed):
+    def __iter__(self):
+        yield self.generator.randrange(10**9)
+
+
+class Old(Mixed):
+    def __iter__(self):
+        yield self.generator.randint(10**9)
+
+
+@pytest.mark.parametrize(
+    "sampler",
+    [
+        RandomSampler(DATA, generator=torch.Generator().manual_seed(3)),
+        Mixed(np.random.default_rng(3)),
+        Old(np.random.RandomState(3)),
+        Plain(random.Random(3)),
+        Nested(Plain(random.Random(3))),
+    ],
+    ids=lambda value: type(value).__name__,
+)
+def test_generators_that_samplers_hold_are_set_back(sampler):
+    set_back = generator_states(DataLoader(DATA, batch_size=4, sampler=sampler))
+    first, second = list(iter(sampler)), list(iter(sampler))
+    assert first != second
+    set_back()
+    assert list(iter(sampler)) == first

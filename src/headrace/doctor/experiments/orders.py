@@ -243,13 +243,12 @@ def _named(subject: Subject, numbers: tuple[str, ...]) -> tuple[str, ...]:
 
 def role_of(round_: Round, source: Source) -> Literal["train", "evaluation"] | None:
     """What a loader is for: its own word, its name in TARGET, or a file that trains on its only loader."""
-    names = [round_.split, round_.wishes.spec.rpartition(":")[2].rpartition(".")[2]]
-    for name in names:
-        # A lone loader that shuffles is taken for a training loader, unless its name says otherwise.
-        if name and _TRAINING.search(name) and not _EVALUATION.search(name):
-            return "train"
-        if name and _EVALUATION.search(name) and not _TRAINING.search(name):
-            return "evaluation"
+    name = round_.split or round_.wishes.spec.rpartition(":")[2].rpartition(".")[2]
+    # A lone loader that shuffles is taken for a training loader, unless its name says otherwise.
+    if _TRAINING.search(name) and not _EVALUATION.search(name):
+        return "train"
+    if _EVALUATION.search(name) and not _TRAINING.search(name):
+        return "evaluation"
     if round_.facts.role is not None:
         return round_.facts.role
     return "train" if source.trains_at and source.num_loaders == 1 else None

@@ -27,7 +27,7 @@ from headrace.doctor.probes.draws import walk
 from headrace.doctor.probes.sources import Source, read_source
 from headrace.doctor.round import Round, told
 from headrace.doctor.subject import Subject
-from headrace.doctor.subject.roots import layers_of, root_rows
+from headrace.doctor.subject.roots import attribute, layers_of, root_rows
 from headrace.errors import SampleId
 
 __all__ = ["STEP", "CompareSplits"]
@@ -284,13 +284,13 @@ def _class_maps(siblings: Mapping[str, Subject]) -> Iterator[ClassMap]:
 def _map_of(dataset: Any) -> tuple[str, dict[str, int]] | None:
     """(attribute, class -> number) of a data set; None: it says none."""
     for name in _MAP_NAMES:
-        value: Any = getattr(dataset, name, None)
+        value = attribute(dataset, name)
         if not isinstance(value, Mapping) or not 1 < len(value) <= MAX_CLASSES:
             continue
         if all(isinstance(number, (int, np.integer)) for number in value.values()):
             return name, {str(key): int(number) for key, number in value.items()}
     for name in _LIST_NAMES:
-        value = getattr(dataset, name, None)
+        value = attribute(dataset, name)
         if isinstance(value, (list, tuple)) and len(value) > 1 and all(isinstance(one, str) for one in value):
             return name, {one: number for number, one in enumerate(value)}
     return None

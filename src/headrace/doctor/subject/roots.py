@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-__all__ = ["cheap_labels", "layers_of", "root_rows"]
+__all__ = ["attribute", "cheap_labels", "layers_of", "root_rows"]
 
 _MAX_DEPTH = 8
 _WRAPPED = ("dataset", "base", "subset", "data_set", "base_dataset", "inner", "source", "ds", "_dataset", "data")
@@ -30,10 +30,10 @@ def root_rows(dataset: Any, rows: npt.NDArray[np.int64], depth: int = 0) -> list
         depth: Wrappers that were looked through already.
     """
     if depth < _MAX_DEPTH:
-        inner, indices = getattr(dataset, "dataset", None), getattr(dataset, "indices", None)
+        inner, indices = attribute(dataset, "dataset"), attribute(dataset, "indices")
         if inner is not None and indices is not None and _has_length(indices, _length(dataset)):
             return root_rows(inner, np.asarray(indices, np.int64)[rows], depth + 1)
-        parts = getattr(dataset, "datasets", None)
+        parts = attribute(dataset, "datasets")
         if isinstance(parts, (list, tuple)) and parts and sum(filter(None, map(_length, parts))) == _length(dataset):
             return list(_of_parts(parts, rows, depth))
         wrapped = _wrapped(dataset)
@@ -78,8 +78,8 @@ def layers_of(dataset: Any) -> Iterator[Any]:
             continue
         seen.add(id(one))
         yield one
-        parts = getattr(one, "datasets", None)
-        pending += [getattr(one, "dataset", None), _wrapped(one), *(parts if isinstance(parts, (list, tuple)) else ())]
+        parts = attribute(one, "datasets")
+        pending += [attribute(one, "dataset"), _wrapped(one), *(parts if isinstance(parts, (list, tuple)) else ())]
 
 
 def cheap_labels(dataset: Any) -> npt.NDArray[np.int64] | None:
@@ -107,12 +107,12 @@ def cheap_labels(dataset: Any) -> npt.NDArray[np.int64] | None:
 def _of_root(dataset: Any) -> Any:
     length = _length(dataset) or 0
     for name in _LABELS:
-        if (labels := _as_labels(getattr(dataset, name, None), length)) is not None:
+        if (labels := _as_labels(attribute(dataset, name), length)) is not None:
             return labels
     for name in ("samples", "imgs", "items", "records", "rows", "files", "data", "pairs", "entries"):
-        if (labels := _of_records(getattr(dataset, name, None), length)) is not None:
+        if (labels := _of_records(attribute(dataset, name), length)) is not None:
             return labels
-    tensors = getattr(dataset, "tensors", None)
+    tensors = attribute(dataset, "tensors")
     if isinstance(tensors, (list, tuple)) and len(tensors) > 1:
         return _as_labels(tensors[-1], length)
     return _of_records(dataset, length) if isinstance(dataset, (list, tuple)) else None
@@ -143,6 +143,14 @@ def _as_labels(values: Any, length: int) -> Any:
     if array.ndim != 1 or array.dtype.kind not in "iubUS":
         return None
     return array
+
+
+def attribute(holder: Any, name: str) -> Any:
+    """An attribute, or None: a property of the user's own may raise anything."""
+    try:
+        return getattr(holder, name, None)
+    except Exception:
+        return None
 
 
 def _length(value: Any) -> int | None:
