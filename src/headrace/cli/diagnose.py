@@ -78,6 +78,9 @@ def command(
     contract: Annotated[
         pathlib.Path | None, typer.Option(metavar="FILE", help="Contract to hold the samples against.")
     ] = None,
+    ranks: Annotated[
+        int, typer.Option(metavar="N", min=2, help="Ranks to pretend to be, if the source speaks of ranks.")
+    ] = 2,
     num_classes: Annotated[
         int | None, typer.Option(metavar="N", min=1, help="Number of classes, if the data set does not say it.")
     ] = None,
@@ -110,6 +113,7 @@ def command(
         ignore=settings.ignore if ignore is None else parse_codes(ignore),
         contract=contract or settings.contract,
         num_classes=num_classes or settings.num_classes,
+        ranks=ranks,
     )
     # What would end the command is looked at before the examination.
     files = {ReportFormat.html: html, ReportFormat.json: json, ReportFormat.sarif: sarif, ReportFormat.junit: junit}

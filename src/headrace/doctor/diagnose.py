@@ -58,6 +58,8 @@ class Options:
     """File of a contract to hold the samples against. Default: the one that the loader carries, if any."""
     num_classes: int | None = None
     """Number of classes. Default: what the data set says."""
+    ranks: int = 2
+    """Ranks of a distributed run to pretend to be, where the source speaks of ranks; TARGET's own number comes first."""
     seed: int = 0
     """Chooses the spread of samples, and seeds the global generators before each."""
 
@@ -66,6 +68,8 @@ class Options:
             raise ConfigurationError(f"budget_s={self.budget_s:g}, per_sample_s={self.per_sample_s:g}: seconds above 0")
         if self.max_samples < 1:
             raise ConfigurationError(f"max_samples={self.max_samples}: at least 1")
+        if self.ranks < 2:
+            raise ConfigurationError(f"ranks={self.ranks}: at least 2, to compare them")
         if self.full and self.quick:
             raise ConfigurationError("full and quick exclude each other: all samples, or few")
 
@@ -82,6 +86,7 @@ class Options:
             kinds=frozenset(kinds),
             contract=None if self.contract is None else os.fspath(self.contract),
             num_classes=self.num_classes,
+            ranks=self.ranks,
         )
 
 
