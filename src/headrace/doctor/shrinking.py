@@ -6,6 +6,7 @@ Delta debugging. Source: A. Zeller, R. Hildebrandt, "Simplifying and Isolating F
 from __future__ import annotations
 
 import dataclasses
+import itertools
 from collections.abc import Callable, Sequence
 from typing import Generic, TypeVar
 
@@ -73,4 +74,4 @@ def shrink(
 def _parts(places: Sequence[int], number: int) -> list[list[int]]:
     """Divides into parts of nearly equal size, none empty."""
     bounds = [part * len(places) // number for part in range(number + 1)]
-    return [list(places[start:end]) for start, end in zip(bounds, bounds[1:], strict=False) if end > start]
+    return [list(places[start:end]) for start, end in itertools.pairwise(bounds) if end > start]

@@ -65,8 +65,6 @@ class WorkerEnd:
     """True if another sample alone does it too: then it is not the sample."""
     in_one_process: Literal["fine", "same", "unknown"]
     """fine: one process prepares and joins the same samples."""
-    is_known: bool = False
-    """True if the samples, tried one by one in one process, have already named it."""
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)

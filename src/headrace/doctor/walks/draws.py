@@ -48,7 +48,8 @@ def follow(events: Iterable[Event]) -> dict[str, list[Followed]]:
             if event["at"] != "start":
                 # A generator that was made on the way has been made, and drawn from, for this sample.
                 has_moved = last.get(path) != state
-                found.setdefault(path, []).append(Followed(sample, state, origin, has_moved))
+                if has_moved or event["at"] == "end":  # most collate functions draw nothing, and need not be followed
+                    found.setdefault(path, []).append(Followed(sample, state, origin, has_moved))
             last[path] = state
     return found
 

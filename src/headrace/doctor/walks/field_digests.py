@@ -83,4 +83,4 @@ def whole_digest(digests: Digests) -> str | None:
     parts = sorted((field, one) for field, one in digests.items())
     if not parts or any(one is None for _, one in parts):
         return None
-    return xxhash.xxh3_128_hexdigest("\0".join(f"{field}={one[0]}{one[1]}" for field, one in parts if one is not None))
+    return xxhash.xxh3_128_hexdigest(repr([(field, *one[:2]) for field, one in parts if one is not None]).encode())

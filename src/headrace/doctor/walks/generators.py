@@ -80,7 +80,7 @@ def _of(value: Any) -> list[str] | None:
         if isinstance(value, numpy_random.RandomState):
             return _of_mersenne(value.get_state(legacy=False))
     torch: Any = sys.modules.get("torch")
-    if torch is not None and isinstance(value, getattr(torch, "Generator", ())):
+    if hasattr(torch, "Generator") and isinstance(value, torch.Generator):
         return _of_torch(value) if value.device.type == "cpu" else None
     return None
 

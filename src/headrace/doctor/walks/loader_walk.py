@@ -13,7 +13,7 @@ import pathlib
 import signal
 import time
 from collections.abc import Callable
-from typing import Any, Literal
+from typing import Any, Literal, Self
 
 from headrace.doctor.bench import Bench
 from headrace.doctor.stacks import trim_dump
@@ -108,7 +108,7 @@ class LoaderWalk:
         self._iterator: Any = None
         self._offsets = [0] * num_workers
 
-    def __enter__(self) -> LoaderWalk:
+    def __enter__(self) -> Self:
         return self
 
     def __exit__(self, *_: object) -> None:
@@ -192,9 +192,7 @@ class LoaderWalk:
     # What the journals say.
 
     def _journals(self) -> list[list[Event]]:
-        return [
-            read_journal(self._path(worker), offset=self._offsets[worker]) for worker in range(self._num_workers)
-        ]
+        return [read_journal(self._path(worker), offset=self._offsets[worker]) for worker in range(self._num_workers)]
 
     def _path(self, worker: int, kind: str = "journal") -> pathlib.Path:
         return self._folder / f"{worker}.{kind}"
@@ -208,7 +206,7 @@ class LoaderWalk:
         return all(map(self._size, range(self._num_workers)))
 
     def _dead(self, waited_s: float) -> Stop:
-        ended = []
+        ended: list[int] = []
         deadline = time.monotonic() + JOIN_S
         while not ended and time.monotonic() < deadline:
             ended = [place for place, one in enumerate(self._iterator._workers) if one.exitcode not in {None, 0}]
@@ -238,9 +236,7 @@ class LoaderWalk:
         except OSError:
             return ""
 
-    def _describe(
-        self, kind: Literal["died", "stuck"], worker: int, cause: str, dump: str, waited_s: float
-    ) -> Stop:
+    def _describe(self, kind: Literal["died", "stuck"], worker: int, cause: str, dump: str, waited_s: float) -> Stop:
         events = read_journal(self._path(worker), offset=self._offsets[worker])
         stage, indices = _in_hand(events)
         at, stack = trim_dump(dump)
@@ -311,4 +307,3 @@ def _named_end(exit_code: int | None) -> str:
         return signal.Signals(-exit_code).name
     except ValueError:
         return f"signal {-exit_code}"
-
