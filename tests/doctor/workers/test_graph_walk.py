@@ -10,6 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from headrace.doctor.graph_walk import walk
+from headrace.doctor.probes import spies
 
 NEEDLE = random.Random(3)
 SPARE = random.Random(4)
@@ -125,3 +126,9 @@ def test_modules_are_not_entered():
     module = types.ModuleType("m")
     module.rng = NEEDLE
     assert paths(Holder(module=module)) == []
+
+
+def test_a_spy_before_a_transform_is_no_step_on_the_way():
+    holder = Holder(transform=Holder(rng=NEEDLE))
+    spies.enter_transforms(None, [(holder, "transform", holder.transform)])
+    assert paths(holder) == ["dataset.transform.rng"]

@@ -31,6 +31,7 @@ from headrace.doctor.evidence.workers import (
     WorkerError,
     WorkerShares,
 )
+from headrace.doctor.graph_walk import walk
 from headrace.doctor.lab import Ending
 from headrace.doctor.round import Round, told
 from headrace.doctor.shrinking import shrink
@@ -51,6 +52,8 @@ MAX_WORKERS, MAX_STREAM_WORKERS = 4, 8
 """Workers that are started at most: four disturb each other as sixteen do; of streams each has a part of its own."""
 MAX_SAMPLES, MAX_QUICK_SAMPLES = 512, 128
 """Samples of one walk: workers that share a file handle meet within a few hundred."""
+MAX_REPEATED = 4096
+"""Samples of one walk where the data set holds something open: two workers meet there in one of some hundred reads."""
 MAX_LISTED = 4096
 """Batches that are asked of the sampler: dealing them out to workers is seen in them."""
 CHUNK = 8
@@ -78,6 +81,9 @@ class WalkWithWorkers:
     """Workers to start."""
     facts: LoaderFacts
     max_samples: int
+    """Different samples."""
+    max_repeated: int
+    """Samples in all, where it is worth while to read them again and again."""
     walk_s: float
     """Seconds for each walk."""
     patience_s: float
@@ -155,7 +161,10 @@ class _Examination:
                 self.indices.setdefault(name_index(index), index)
         chosen = list(self.indices.values())
         size = max(1, min(CHUNK, len(chosen) // (4 * self.wish.num_workers)))
-        return [chosen[start : start + size] for start in range(0, len(chosen), size)]
+        chunks = [chosen[start : start + size] for start in range(0, len(chosen), size)]
+        if chosen and _holds_something_open(self.subject.dataset):
+            chunks *= max(1, self.wish.max_repeated // len(chosen))
+        return chunks
 
     def _walk(self, name: str, chunks: Sequence[Sequence[Any]], *, num_workers: int, persistent: bool) -> LoaderWalk:
         return LoaderWalk(
@@ -187,19 +196,19 @@ class _Examination:
         self._tell_epoch(0)
         passes = []
         if is_persistent:
-            with self._walk("kept", chunks, num_workers=wish.num_workers, persistent=True) as walk:
-                passes.append(go(walk))
+            with self._walk("kept", chunks, num_workers=wish.num_workers, persistent=True) as walked:
+                passes.append(go(walked))
                 if passes[0].outcome == "done":
                     self._tell_epoch(1)
-                    passes.append(go(walk))
+                    passes.append(go(walked))
             return passes
-        with self._walk("first", chunks, num_workers=wish.num_workers, persistent=False) as walk:
-            passes.append(go(walk))
+        with self._walk("first", chunks, num_workers=wish.num_workers, persistent=False) as walked:
+            passes.append(go(walked))
         if passes[0].outcome in {"done", "limit"}:
             self._tell_epoch(1)
             other_way = [chunk[::-1] for chunk in chunks[::-1]]
-            with self._walk("second", other_way, num_workers=wish.num_workers, persistent=False) as walk:
-                passes.append(go(walk))
+            with self._walk("second", other_way, num_workers=wish.num_workers, persistent=False) as walked:
+                passes.append(go(walked))
         return passes
 
     def _tell_epoch(self, epoch: int) -> None:
@@ -246,8 +255,8 @@ class _Examination:
 
         def stops_again(names: Sequence[Index]) -> bool:
             chunk = [self.indices[name] for name in names]
-            with self._walk(f"try-{next(number)}", [chunk], num_workers=1, persistent=False) as walk:
-                found = walk.walk(patience_s=TRY_PATIENCE_S, max_s=self.wish.walk_s)
+            with self._walk(f"try-{next(number)}", [chunk], num_workers=1, persistent=False) as walked:
+                found = walked.walk(patience_s=TRY_PATIENCE_S, max_s=self.wish.walk_s)
             return found.stop is not None and found.stop.kind == stop.kind
 
         in_hand = [name for name in stop.indices if name in self.indices]
@@ -395,18 +404,18 @@ class _Examination:
             return ()
         names = list(dict.fromkeys(itertools.chain.from_iterable(found.values())))[:32]
         chunks = [[self.indices[name]] for name in names]
-        walked = []
+        alone_twice = []
         for number in range(2):
-            with self._walk(f"alone-{number}", chunks, num_workers=1, persistent=False) as walk:
-                walked.append(walk.walk(patience_s=self.wish.patience_s, max_s=self.wish.walk_s / 2))
+            with self._walk(f"alone-{number}", chunks, num_workers=1, persistent=False) as lone:
+                alone_twice.append(lone.walk(patience_s=self.wish.patience_s, max_s=self.wish.walk_s / 2))
         looked_at = {name: single[name] for name in names}
-        alone = [by_index(one.journals) for one in walked]
+        alone = [by_index(one.journals) for one in alone_twice]
         explained = []
         for field, differ in found.items():
             is_other = bool(differing(looked_at, alone[0], [field]) or differing(looked_at, alone[1], [field]))
             before = {name: samples[0][1] for name, samples in alone[0].items()}
             varies = bool(differing(before, alone[1], [field]))
-            is_known = all(one.outcome == "done" for one in walked)
+            is_known = all(one.outcome == "done" for one in alone_twice)
             explained.append(
                 FieldDifference(
                     field=field,
@@ -470,6 +479,11 @@ class _Examination:
         return None, None
 
 
+def _holds_something_open(dataset: Any) -> bool:
+    """True if the data set holds files, archives or the like, on which workers may meet."""
+    return any(hasattr(type(value), "seek") or hasattr(type(value), "fileno") for _, value in walk(dataset))
+
+
 def _named(function: Any) -> str:
     """Name of a function, with file and line if it is the user's own."""
     inner = inspect.unwrap(getattr(function, "func", function))
@@ -509,6 +523,7 @@ class _Step:
             num_workers=num_workers,
             facts=facts,
             max_samples=max(2 * num_workers, min(most, fits)),
+            max_repeated=min(most if wishes.quick else MAX_REPEATED, fits),
             walk_s=walk_s,
             patience_s=max(5.0, 20 * max(walls)),
             seed=wishes.seed,
