@@ -137,7 +137,7 @@ class LoaderWalk:
             self._go_through(found, patience_s, max_s, max_samples)
         found.wall_s = time.monotonic() - started
         found.journals = self._journals()
-        if found.outcome != "done" or not self._persistent:
+        if found.outcome in {"stopped", "failed"} or not self._persistent:
             self.close(by_force=found.outcome == "stopped")
         else:
             self._offsets = [self._size(worker) for worker in range(self._num_workers)]
