@@ -22,7 +22,7 @@ from headrace.doctor.subject import Subject
 from headrace.doctor.walks.changes import Change, find_changes
 from headrace.doctor.walks.field_digests import Digests, digest_fields, is_same
 from headrace.doctor.walks.journal import Event
-from headrace.doctor.walks.loader_walk import LoaderWalk
+from headrace.doctor.walks.loader_walk import LoaderWalk, patience
 from headrace.doctor.walks.observer import name_index
 
 __all__ = ["STEP", "ChangeBetweenEpochs"]
@@ -193,12 +193,12 @@ class _Step:
             round_.found.add(StaleCopies(num_workers=facts.num_workers, tried=()))
             return
         place = wishes.spec.rpartition(":")[0]
-        walls = [one.read.wall_s for one in round_.prepared if one.read.outcome == "ok"] or [0.0]
+        walls = [one.read.wall_s for one in round_.prepared if one.read.outcome == "ok"]
         experiment = ChangeBetweenEpochs(
             num_workers=min(facts.num_workers, 2),
             seed=wishes.seed,
             walk_s=min(wishes.walk_s / 2, round_.left_s / 4),
-            patience_s=max(5.0, 20 * max(walls)),
+            patience_s=patience(walls),
             script=place if place.endswith(".py") else None,
             rows=tuple(one.read.index for one in round_.prepared if one.read.outcome == "ok")[:MAX_SAMPLES],
         )

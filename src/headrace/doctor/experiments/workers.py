@@ -40,7 +40,7 @@ from headrace.doctor.subject import Subject
 from headrace.doctor.walks.comparison import Index, by_index, differing, fixed_fields
 from headrace.doctor.walks.draws import compare_draws
 from headrace.doctor.walks.field_digests import Digests, digest_fields, whole_digest
-from headrace.doctor.walks.loader_walk import LoaderWalk, Pass, Stop
+from headrace.doctor.walks.loader_walk import LoaderWalk, Pass, Stop, patience
 from headrace.doctor.walks.observer import name_index
 from headrace.doctor.walks.shares import deal_out, stream_shares
 from headrace.errors import SampleId
@@ -527,7 +527,7 @@ class _Step:
             max_samples=max(2 * num_workers, min(most, fits)),
             max_repeated=min(most if wishes.quick else MAX_REPEATED, fits),
             walk_s=walk_s,
-            patience_s=max(5.0, 20 * max(walls)),
+            patience_s=patience(walls),
             seed=wishes.seed,
             left_out=frozenset(dead),
             wanted=tuple(raising[:2]),

@@ -59,7 +59,7 @@ class StuckWorker(Rule):
         else:
             doing = _DOING.get(one.stage, "while it prepares a sample")
         alone = (
-            {"fine": "; one process prepares them", "same": "; one process hangs, too"}[one.in_one_process]
+            {"fine": "; one process goes on", "same": "; one process hangs, too"}[one.in_one_process]
             if (one.in_one_process != "unknown" and ids)
             else ""
         )
@@ -87,13 +87,13 @@ class StuckWorker(Rule):
             title="A lock that was held when the workers were forked",
             evidence=(fared(ends=(end("stuck", is_any_sample=True, sample_ids=(0,)),)),),
             message="with 2 workers, one does not go on with whichever sample it prepares (tried: 0 and another): nothing for "
-            "5 s; one process prepares them",
+            "5 s; one process goes on",
             sample_ids=(3,),
         ),
         Example(
             title="Two samples that hang only together",
             evidence=(fared(ends=(end("stuck", stage="collate", sample_ids=(1, 2, 3, 4), fewest_ids=(2, 4)),)),),
-            message="with 2 workers, one does not go on while joining 2 samples: 2, 4: nothing for 5 s; one process prepares them",
+            message="with 2 workers, one does not go on while joining 2 samples: 2, 4: nothing for 5 s; one process goes on",
             sample_ids=(2, 4),
         ),
     )

@@ -12,7 +12,7 @@ import os
 import pathlib
 import signal
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any, Literal, Self
 
 from headrace.doctor.bench import Bench
@@ -21,16 +21,24 @@ from headrace.doctor.subject.rebuild import rebuild
 from headrace.doctor.walks.journal import Event, read_journal
 from headrace.doctor.walks.observer import Observer
 
-__all__ = ["LoaderWalk", "Pass", "Stop"]
+__all__ = ["LoaderWalk", "Pass", "Stop", "patience"]
 
 TICK_S = 0.25
 """How often a loader that has nothing to give is left, to look at the journals."""
 START_S = 60.0
 """Workers that are not forked import the user's file first: minutes in bad cases, and no sample is to blame."""
+LEAST_PATIENCE_S = 5.0
+"""Seconds: longer than a busy machine leaves a process waiting for its turn."""
 MAX_ERRORS = 64
 """Batches that may fail before the walk is left."""
 DUMP_S = 2.0
 JOIN_S = 5.0
+
+
+def patience(walls_s: Iterable[float]) -> float:
+    """Returns the seconds without progress after which a worker is stuck, given what samples took in one process."""
+    slowest = max(walls_s, default=0.0)
+    return max(LEAST_PATIENCE_S, min(10 * slowest, slowest + 10.0))
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
@@ -156,7 +164,8 @@ class LoaderWalk:
         progress, since, first = -1, time.monotonic(), 0.0
         while True:
             now = time.monotonic()
-            if found.num_delivered and now - first > max_s:
+            # Where nothing goes on, it is worth waiting to know whether it ever will.
+            if found.num_delivered and now - first > max_s and now - since < 4 * TICK_S:
                 found.outcome = "limit"
                 return
             if max_samples is not None and found.num_delivered >= max_samples:

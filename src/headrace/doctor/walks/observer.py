@@ -69,6 +69,7 @@ class Observer:
         """The worker_init_fn."""
         self._journal = Journal(os.path.join(self.folder, f"{worker_id}.journal"))  # noqa: PTH118 - a text is at hand
         self._dump = pathlib.Path(self.folder, f"{worker_id}.dump").open("w")  # noqa: SIM115 - for the worker's life
+        faulthandler.disable()  # inherited by a fork, it counts as enabled although torch has put its own handlers in place
         faulthandler.enable(self._dump, all_threads=True)
         faulthandler.register(signal.SIGUSR2, self._dump, all_threads=True)
         self._journal.write("born", pid=os.getpid())
