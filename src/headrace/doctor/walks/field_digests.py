@@ -62,7 +62,7 @@ def _numbers(array: Any) -> list[float | str]:
 
 def is_same(one: Sequence[Any] | None, other: Sequence[Any] | None) -> bool:
     """True for equal values; also for what cannot be compared."""
-    if one is None or other is None or one[0] == other[0]:
+    if one is None or other is None or tuple(one[:2]) == tuple(other[:2]):
         return True
     if one[1] != other[1] or one[2] is None or other[2] is None or len(one[2]) != len(other[2]):
         return False
