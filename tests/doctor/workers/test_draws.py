@@ -99,7 +99,7 @@ def test_one_constant_seed_for_each_sample_is_another_fault(kind):
     epochs = [
         [journal(make(kind, 3), samples, reseed=lambda s: make(kind, 7)) for samples in epoch] for epoch in EPOCHS
     ]
-    assert verdict(epochs) == (False, False)
+    assert not any(verdict(epochs))
 
 
 def test_a_generator_that_nobody_draws_from_says_nothing():

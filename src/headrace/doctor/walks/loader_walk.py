@@ -162,15 +162,13 @@ class LoaderWalk:
 
     def _go_through(self, found: Pass, patience_s: float, max_s: float, max_samples: int | None) -> None:
         progress, since, first = -1, time.monotonic(), 0.0
+
+        def is_enough() -> bool:
+            """Asked only when something has gone on: where nothing does, it is worth waiting to know whether it will."""
+            is_late = found.num_delivered > 0 and since - first > max_s
+            return is_late or (max_samples is not None and found.num_delivered >= max_samples)
+
         while True:
-            now = time.monotonic()
-            # Where nothing goes on, it is worth waiting to know whether it ever will.
-            if found.num_delivered and now - first > max_s and now - since < 4 * TICK_S:
-                found.outcome = "limit"
-                return
-            if max_samples is not None and found.num_delivered >= max_samples:
-                found.outcome = "limit"
-                return
             try:
                 with self._bench.holding(None, None, stage="waiting for workers"):
                     self._bench.stop_listening()
@@ -179,24 +177,29 @@ class LoaderWalk:
                 return
             except Exception as error:
                 text = str(error)
-                if not text.startswith(("DataLoader timed out", "DataLoader worker (pid")):
+                if text.startswith("DataLoader worker (pid"):
+                    found.outcome, found.stop = "stopped", self._dead(time.monotonic() - since)
+                    return
+                if not text.startswith("DataLoader timed out"):
                     found.num_errors += 1
                     if found.num_errors >= MAX_ERRORS:
                         found.outcome = "limit"
                         return
                     continue
-                if text.startswith("DataLoader worker"):
-                    found.outcome, found.stop = "stopped", self._dead(now - since)
-                    return
-                current = sum(map(self._size, range(self._num_workers)))
-                if current != progress:
-                    progress, since = current, time.monotonic()
-                elif now - since > (patience_s if self._all_born() else max(patience_s, START_S)):
-                    found.outcome, found.stop = "stopped", self._stuck(now - since)
-                    return
+                waited_s, current = time.monotonic() - since, sum(map(self._size, range(self._num_workers)))
+                if current == progress:
+                    if waited_s > (patience_s if self._all_born() else max(patience_s, START_S)):
+                        found.outcome, found.stop = "stopped", self._stuck(waited_s)
+                        return
+                    continue
+                progress = current
             else:
                 found.num_delivered += number
-                first, since, progress = first or time.monotonic(), time.monotonic(), -1
+                first, progress = first or time.monotonic(), -1
+            since = time.monotonic()
+            if is_enough():
+                found.outcome = "limit"
+                return
 
     # What the journals say.
 
@@ -291,7 +294,7 @@ class LoaderWalk:
 
 def _in_hand(events: list[Event]) -> tuple[str, tuple[Any, ...]]:
     """(stage, indices) that a journal ends in; `waiting` if everything that was begun is done and handed over."""
-    stage, indices = "start", tuple[Any, ...]()
+    stage, indices, is_unsent = "start", tuple[Any, ...](), False
     for event in events:
         if event["at"] == "begin":
             stage, indices = event["stage"], tuple(event.get("indices", indices if event["stage"] == "collate" else ()))
@@ -300,11 +303,11 @@ def _in_hand(events: list[Event]) -> tuple[str, tuple[Any, ...]]:
         elif event["at"] in {"batch", "start", "exhausted"}:
             stage, indices = "waiting", ()
         elif event["at"] == "error":
-            # Handed over as an exception. If that cannot be sent, the worker is idle and the loader waits for it.
-            stage = "waiting" if event["arrives_as"] is not None else "hand-over"
+            # Handed over as an exception. If that cannot be sent, the worker goes on and the loader waits for it.
+            stage, is_unsent = "waiting", is_unsent or event["arrives_as"] is None
         elif event["at"] == "done" and event["stage"] == "worker_init_fn":
             stage = "start"
-    return stage, indices
+    return ("hand-over" if stage == "waiting" and is_unsent else stage), indices
 
 
 def _named_end(exit_code: int | None) -> str:
