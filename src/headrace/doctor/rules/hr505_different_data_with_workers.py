@@ -8,6 +8,13 @@ from headrace.doctor.rule import Example, Finding, Fix, Rule
 from headrace.doctor.wording import count, listing, named, quoted, verb
 from headrace.doctor.worker_questions import asleep
 
+LOST_SETTING = Fix(
+    text="Give settings to the data set's constructor instead of setting module variables, environment or library options in "
+    "the training process: a worker has the data set, and may not have those.",
+    safety="the data that one process delivers",
+    snippet="dataset = Records(path, scale=2.0)   # instead of  records.SCALE = 2.0",
+)
+
 
 class DifferentDataWithWorkers(Rule):
     """HR505."""
@@ -22,9 +29,9 @@ class DifferentDataWithWorkers(Rule):
         values, and training goes on with them. Settings that are made under `if __name__ == "__main__"` are missing in
         workers that are spawned.
 
-        Fields that are random are left out: they differ in two reads of one process, too. So are fields that only say
-        which worker made the sample, and fields that one worker alone draws anew each time. Floats may differ in
-        their last bits.
+        It is no fault if a field is random: such fields differ in two reads of one process, too, and are left out. So
+        are fields that only say which worker made the sample, and fields that one worker alone draws anew each time.
+        Floats may differ in their last bits.
         """
     experiment = """
         The same samples are prepared by workers in two epochs and then twice by one process, under different seeds;
@@ -69,6 +76,7 @@ class DifferentDataWithWorkers(Rule):
             basis="experiment",
             stage="workers",
             sample_ids=worst.sample_ids,
+            fix=None if disturb else LOST_SETTING,
             evidence={
                 "fields": {one.field: one.num_different for one in found},
                 "num_compared": worst.num_compared,

@@ -31,7 +31,8 @@ class DiedWorker(Rule):
         which sample it was, nor where the code stood: the worker took that with it. A crash in a decoder points to one
         file; SIGKILL points to memory; an exit status to `sys.exit` or `os._exit` in the data set's own code.
 
-        A sample that ends one process too, and was met there, is reported for itself, and not again here.
+        It is no fault of the workers if a sample ends one process, too: where that is known beforehand, the sample is
+        reported for itself and not handed to workers. A worker that ends when its part of a stream is over is well.
         """
     experiment = """
         Workers write down what they take in hand before they begin, so that the last entry outlives them. What was in

@@ -27,8 +27,8 @@ class StuckWorker(Rule):
         tokenizer had already started exist only in name. The worker waits for ever, the loader waits for the worker,
         and nothing is printed unless the loader has a `timeout`.
 
-        A sample that hangs in one process, too, is reported for itself (HR109) and not here. Slow is not stuck: nothing
-        at all was begun for many times as long as the slowest sample took.
+        It is no fault of the workers if a sample hangs in one process, too (HR109). Slow is not stuck: nothing at all
+        went on for several seconds more than the slowest sample took.
         """
     experiment = """
         Workers write down what they take in hand. When none goes on, the stacks of the one that has something in hand

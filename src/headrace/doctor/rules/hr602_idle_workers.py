@@ -25,7 +25,7 @@ class IdleWorkers(Rule):
         batch; a batch sampler whose sizes alternate in the same rhythm gives one worker the large ones and another one
         the small ones. The speed is that of the busiest worker, and nothing says why more workers do not help.
 
-        Shares that differ a little are ordinary. A data set with fewer batches than workers is only worth knowing.
+        It is no fault if shares differ a little. A data set with fewer batches than workers is only worth knowing.
         """
     experiment = """
         The samples of each worker are counted while the stream is read once by workers, or by dealing out the batches of

@@ -25,8 +25,8 @@ class LostInWorkers(Rule):
         drops its own incomplete batch, not one for the whole epoch, and a worker with fewer samples than a batch
         delivers nothing at all. Without shuffling it is the same samples in every epoch.
 
-        Streams whose number of samples changes from walk to walk cannot be compared. Losing the rest of one batch per
-        worker is only worth knowing as long as it is a small part of the data.
+        It is no fault if the number of samples changes from walk to walk: such streams cannot be compared. Losing the
+        rest of one batch per worker is only worth knowing as long as it is a small part of the data.
         """
     experiment = """
         The stream is read to its end by workers and twice by one process, up to a limit. Contents are compared by digests
