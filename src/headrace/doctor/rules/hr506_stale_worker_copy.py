@@ -32,10 +32,10 @@ class StaleWorkerCopy(Rule):
         text="Keep the value in shared memory, or leave persistent_workers out so that each epoch's workers get the data set "
         "as it is.",
         safety="samples follow the change from then on; without persistent workers they are started in each epoch",
-        snippet="self.epoch = torch.zeros((), dtype=torch.int64).share_memory_()   # in __init__\n"
-        "self.epoch.fill_(epoch)                                            # in set_epoch",
+        snippet="self.epoch = multiprocessing.Value('i', 0)  # in __init__\n"
+        "self.epoch.value = epoch                    # in set_epoch",
     )
-    references = ("pytorch#97326", "starVLA#470", "mlcommons/storage#475", "pytorch#35795")
+    references = ("pytorch#97326", "starVLA#470", "storage#475", "pytorch#35795")
 
     def judge(self, copies: StaleCopies) -> list[Finding]:
         """One finding for each change that has an effect and does not arrive."""

@@ -40,7 +40,8 @@ class StuckWorker(Rule):
         text="Create locks, threads and pools in the worker when the first sample is asked for, or start workers without fork; "
         "with OpenCV call cv2.setNumThreads(0) in worker_init_fn. A timeout makes the loader say so instead of waiting.",
         safety="same data; starting without fork takes seconds for each worker",
-        snippet='loader = DataLoader(dataset, ..., multiprocessing_context="forkserver", timeout=120)',
+        snippet="loader = DataLoader(dataset, ..., timeout=120,\n"
+        '                    multiprocessing_context="forkserver")',
     )
     references = ("pytorch#1355", "pytorch#1838", "tokenizers#187", "pytorch#33296", "pytorch#113228")
 
@@ -97,4 +98,11 @@ class StuckWorker(Rule):
             sample_ids=(2, 4),
         ),
     )
-    healthy = (Example(title="All workers go on", evidence=(fared(),)),)
+    healthy = (
+        Example(title="All workers go on", evidence=(fared(),)),
+        Example(title="A worker that dies", evidence=(fared(ends=(end("died"),)),)),
+        Example(
+            title="An exception that cannot be sent, which is another matter",
+            evidence=(fared(ends=(end("stuck", stage="hand-over", fewest_ids=None),)),),
+        ),
+    )

@@ -36,9 +36,11 @@ class IdleWorkers(Rule):
         text="Split the stream into at least as many parts as there are workers (several per worker), or split by record "
         "instead of by file; or use fewer workers.",
         safety="same samples; the order over workers changes",
-        snippet="for number, record in enumerate(self.records()):\n"
-        "    if number % info.num_workers == info.id:\n"
-        "        yield record",
+        snippet="def __iter__(self):\n"
+        "    info = torch.utils.data.get_worker_info()\n"
+        "    for number, record in enumerate(self.records()):\n"
+        "        if number % info.num_workers == info.id:\n"
+        "            yield record",
     )
     references = ("datasets#7999", "webdataset#65", "lerobot#3781", "ms-swift#4061", "LlamaFactory#9590")
 

@@ -37,10 +37,11 @@ class LostInWorkers(Rule):
         text="Give sample k to worker k modulo their number, so that nothing is left over; use drop_last=False, or a part for "
         "each worker that is a multiple of the batch size.",
         safety="every sample once per epoch; there may be smaller batches",
-        snippet="info = torch.utils.data.get_worker_info()\n"
-        "for number, record in enumerate(self.records()):\n"
-        "    if info is None or number % info.num_workers == info.id:\n"
-        "        yield record",
+        snippet="def __iter__(self):\n"
+        "    info = torch.utils.data.get_worker_info()\n"
+        "    for number, record in enumerate(self.records()):\n"
+        "        if info is None or number % info.num_workers == info.id:\n"
+        "            yield record",
     )
     references = ("pytorch#33413", "detectron2#5035", "datasets#6565", "grain#1129")
 
