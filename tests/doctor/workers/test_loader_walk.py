@@ -125,7 +125,7 @@ def test_hanging_in_collate_names_the_batch(walk):
             wait()
 
     found = walk(DataLoader(Rows(), batch_size=4, num_workers=2), user_collate=join)
-    assert (found.stop.kind, found.stop.stage) == ("stuck", "collate")
+    assert (found.stop.kind, found.stop.stage, found.stop.indices) == ("stuck", "collate", (4, 5, 6, 7))
     assert found.stop.at.endswith("in wait")
 
 

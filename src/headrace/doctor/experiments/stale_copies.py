@@ -9,7 +9,6 @@ import dataclasses
 import importlib
 import itertools
 import pathlib
-import shutil
 import tempfile
 from collections.abc import Iterator, Sequence
 from typing import Any, ClassVar
@@ -45,6 +44,8 @@ class ChangeBetweenEpochs:
     starts_processes: ClassVar[bool] = True
 
     num_workers: int
+    folder: str
+    """For the journals. The parent's: it outlives this process, however that ends."""
     seed: int
     walk_s: float
     patience_s: float
@@ -61,11 +62,7 @@ class ChangeBetweenEpochs:
         if not changes or not isinstance(subject.loader, torch_data.DataLoader):
             yield StaleCopies(num_workers=self.num_workers, tried=())
             return
-        folder = pathlib.Path(tempfile.mkdtemp(prefix="headrace-"))
-        try:
-            tried = tuple(self._try_all(changes, subject, bench, folder))
-        finally:
-            shutil.rmtree(folder, ignore_errors=True)
+        tried = tuple(self._try_all(changes, subject, bench, pathlib.Path(self.folder)))
         yield StaleCopies(num_workers=self.num_workers, tried=tried)
 
     def _try_all(
@@ -194,15 +191,17 @@ class _Step:
             return
         place = wishes.spec.rpartition(":")[0]
         walls = [one.read.wall_s for one in round_.prepared if one.read.outcome == "ok"]
-        experiment = ChangeBetweenEpochs(
-            num_workers=min(facts.num_workers, 2),
-            seed=wishes.seed,
-            walk_s=min(wishes.walk_s / 2, round_.left_s / 4),
-            patience_s=patience(walls),
-            script=place if place.endswith(".py") else None,
-            rows=tuple(one.read.index for one in round_.prepared if one.read.outcome == "ok")[:MAX_SAMPLES],
-        )
-        round_.gather(experiment, StaleCopies, alone=True)
+        with tempfile.TemporaryDirectory(prefix="headrace-", ignore_cleanup_errors=True) as folder:
+            experiment = ChangeBetweenEpochs(
+                folder=folder,
+                num_workers=min(facts.num_workers, 2),
+                seed=wishes.seed,
+                walk_s=min(wishes.walk_s / 2, round_.left_s / 4),
+                patience_s=patience(walls),
+                script=place if place.endswith(".py") else None,
+                rows=tuple(one.read.index for one in round_.prepared if one.read.outcome == "ok")[:MAX_SAMPLES],
+            )
+            round_.gather(experiment, StaleCopies, alone=True)
 
 
 STEP = _Step()

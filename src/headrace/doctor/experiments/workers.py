@@ -14,10 +14,9 @@ import importlib
 import inspect
 import itertools
 import pathlib
-import shutil
 import tempfile
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, ClassVar, Literal
 
 from headrace.doctor.bench import Bench
@@ -40,6 +39,7 @@ from headrace.doctor.subject import Subject
 from headrace.doctor.walks.comparison import Index, by_index, differing, fixed_fields
 from headrace.doctor.walks.draws import compare_draws
 from headrace.doctor.walks.field_digests import Digests, digest_fields, whole_digest
+from headrace.doctor.walks.journal import Event
 from headrace.doctor.walks.loader_walk import LoaderWalk, Pass, Stop, patience
 from headrace.doctor.walks.observer import name_index
 from headrace.doctor.walks.shares import deal_out, stream_shares
@@ -80,6 +80,8 @@ class WalkWithWorkers:
     num_workers: int
     """Workers to start."""
     facts: LoaderFacts
+    folder: str
+    """For the journals. The parent's: it outlives this process, however that ends."""
     max_samples: int
     """Different samples."""
     max_repeated: int
@@ -102,11 +104,7 @@ class WalkWithWorkers:
         if torch_data is None or not isinstance(subject.loader, torch_data.DataLoader):
             yield Refusal(reason="only torch's DataLoader, and what derives from it, is walked with workers")
             return
-        folder = pathlib.Path(tempfile.mkdtemp(prefix="headrace-"))
-        try:
-            yield from _Examination(self, subject, bench, folder).run()
-        finally:
-            shutil.rmtree(folder, ignore_errors=True)
+        yield from _Examination(self, subject, bench, pathlib.Path(self.folder)).run()
 
 
 class _Examination:
@@ -274,9 +272,7 @@ class _Examination:
     def _errors(self, passes: Sequence[Pass]) -> tuple[WorkerError, ...]:
         """One for each type and place."""
         found: dict[tuple[Any, ...], WorkerError] = {}
-        for event in itertools.chain.from_iterable(itertools.chain.from_iterable(one.journals for one in passes)):
-            if event["at"] != "error":
-                continue
+        for event, batch in itertools.chain.from_iterable(map(_failed, (j for one in passes for j in one.journals))):
             key = (event["error_type"], event["stage"], event["error_at"])
             if key in found:
                 found[key] = dataclasses.replace(found[key], num_errors=found[key].num_errors + 1)
@@ -285,7 +281,7 @@ class _Examination:
                 error_type=event["error_type"],
                 message=event["message"],
                 stage=event["stage"],
-                sample_ids=() if self.wish.facts.is_iterable else self._ids(event.get("indices", ())),
+                sample_ids=() if self.wish.facts.is_iterable else self._ids(event.get("indices", batch)),
                 at=event["error_at"],
                 arrives_as=event["arrives_as"],
                 in_one_process="unknown",
@@ -481,6 +477,18 @@ class _Examination:
         return None, None
 
 
+def _failed(events: Iterable[Event]) -> Iterator[tuple[Event, list[Index]]]:
+    """Yields each error of a journal, with the samples of the batch that was being made."""
+    batch: list[Index] = []
+    for event in events:
+        if event["at"] == "end" and event["index"] is not None:
+            batch.append(event["index"])
+        elif event["at"] == "error":
+            yield event, batch if event["stage"] == "collate" else []
+        if event["at"] in {"batch", "error"}:
+            batch = []
+
+
 def _holds_something_open(dataset: Any) -> bool:
     """True if the data set holds files, archives or the like, on which workers may meet."""
     return any(hasattr(type(value), "seek") or hasattr(type(value), "fileno") for _, value in walk(dataset))
@@ -521,20 +529,22 @@ class _Step:
         fits = int(walk_s / 4 / max(sum(walls) / len(walls), 1e-4))
         most = MAX_QUICK_SAMPLES if wishes.quick else MAX_SAMPLES
         trial = round_.found.evidence.get(CollateTrial)
-        experiment = WalkWithWorkers(
-            num_workers=num_workers,
-            facts=facts,
-            max_samples=max(2 * num_workers, min(most, fits)),
-            max_repeated=min(most if wishes.quick else MAX_REPEATED, fits),
-            walk_s=walk_s,
-            patience_s=patience(walls),
-            seed=wishes.seed,
-            left_out=frozenset(dead),
-            wanted=tuple(raising[:2]),
-            calls_collate=not isinstance(trial, CollateTrial) or trial.succeeded,
-        )
         round_.say(f"walking with {num_workers} workers")
-        records, ending = round_.ask(experiment, alone=True)
+        with tempfile.TemporaryDirectory(prefix="headrace-", ignore_cleanup_errors=True) as folder:
+            experiment = WalkWithWorkers(
+                folder=folder,
+                num_workers=num_workers,
+                facts=facts,
+                max_samples=max(2 * num_workers, min(most, fits)),
+                max_repeated=min(most if wishes.quick else MAX_REPEATED, fits),
+                walk_s=walk_s,
+                patience_s=patience(walls),
+                seed=wishes.seed,
+                left_out=frozenset(dead),
+                wanted=tuple(raising[:2]),
+                calls_collate=not isinstance(trial, CollateTrial) or trial.succeeded,
+            )
+            records, ending = round_.ask(experiment, alone=True)
         self._keep(round_, records, ending, num_workers)
 
     @staticmethod

@@ -295,16 +295,19 @@ class LoaderWalk:
 def _in_hand(events: list[Event]) -> tuple[str, tuple[Any, ...]]:
     """(stage, indices) that a journal ends in; `waiting` if everything that was begun is done and handed over."""
     stage, indices, is_unsent = "start", tuple[Any, ...](), False
+    batch: list[Any] = []
     for event in events:
         if event["at"] == "begin":
-            stage, indices = event["stage"], tuple(event.get("indices", indices if event["stage"] == "collate" else ()))
+            stage = event["stage"]
+            indices = tuple(batch) if stage == "collate" else tuple(event.get("indices", ()))
         elif event["at"] == "end":
             stage = "waiting"
+            batch += [] if event["index"] is None else [event["index"]]
         elif event["at"] in {"batch", "start", "exhausted"}:
-            stage, indices = "waiting", ()
+            stage, indices, batch = "waiting", (), []
         elif event["at"] == "error":
             # Handed over as an exception. If that cannot be sent, the worker goes on and the loader waits for it.
-            stage, is_unsent = "waiting", is_unsent or event["arrives_as"] is None
+            stage, is_unsent, batch = "waiting", is_unsent or event["arrives_as"] is None, []
         elif event["at"] == "done" and event["stage"] == "worker_init_fn":
             stage = "start"
     return ("hand-over" if stage == "waiting" and is_unsent else stage), indices
