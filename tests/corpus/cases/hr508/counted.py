@@ -9,7 +9,7 @@ from torch.utils.data import DataLoader, Dataset
 
 
 class Counted(Dataset):
-    def __init__(self, num=60):
+    def __init__(self, num=16):
         self.values = np.arange(num, dtype=np.float32)
         self.lock = threading.Lock()
         self.count = 0
@@ -19,7 +19,7 @@ class Counted(Dataset):
         while True:
             with self.lock:
                 print("samples so far:", self.count)
-                time.sleep(0.8)
+                time.sleep(0.2)
             time.sleep(0.001)
 
     def __len__(self):
