@@ -17,6 +17,7 @@ import types
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
+from headrace.doctor.probes import spies
 from headrace.doctor.stacks import is_user_code
 
 __all__ = ["walk"]
@@ -50,8 +51,8 @@ def walk(
     # The objects are kept too: a temporary one could make room for another under the same id.
     seen: dict[int, Any] = {}
     while pending and len(seen) < max_items:
-        path, value, depth = pending.popleft()
-        value = _behind(value)
+        path, wrapped, depth = pending.popleft()
+        value = _without_spy(wrapped)
         if isinstance(value, _PLAIN) or id(value) in seen:
             continue
         seen[id(value)] = value
@@ -60,10 +61,11 @@ def walk(
             pending.extend((_joined(path, step), held, depth + 1) for step, held in _inside(value))
 
 
-def _behind(value: Any) -> Any:
-    """The user's transform behind what the doctor has put in its place to know when it is entered."""
-    slot = vars(type(value)).get("stands_for") if type(value).__module__.startswith("headrace.doctor") else None
-    return object.__getattribute__(value, slot)[1] if slot else value
+def _without_spy(value: Any) -> Any:
+    """A transform that a spy of ours stands for: the user knows only the transform."""
+    if not type(value).__module__.startswith(spies.__name__):
+        return value
+    return _own_dict(value).get("_entered", (None, value))[1]
 
 
 def _joined(path: str, step: str) -> str:

@@ -1,0 +1,269 @@
+"""What runs in a worker beside the user's code: it names each sample before it is prepared, and digests it afterwards.
+
+Handed to torch in the place of `worker_init_fn` and `collate_fn`; the user's own functions are called from here.
+"""
+
+from __future__ import annotations
+
+import collections
+import contextlib
+import faulthandler
+import functools
+import importlib
+import os
+import pathlib
+import pickle
+import signal
+import time
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
+
+from headrace.doctor.bench import Bench
+from headrace.doctor.stacks import innermost_at, is_user_code
+from headrace.doctor.walks.field_digests import digest_fields
+from headrace.doctor.walks.generators import global_states, held_states
+from headrace.doctor.walks.journal import Journal
+
+__all__ = ["Observer", "name_index"]
+
+NUM_SEARCHES = 8
+"""Samples after which each worker's objects are searched for generators: enough to see a stream go on."""
+MESSAGE_CHARS = 300
+
+
+class Observer:
+    """One for each walk; copied into each worker with the loader."""
+
+    def __init__(
+        self,
+        folder: str,
+        *,
+        user_init: Callable[[int], Any] | None,
+        user_collate: Callable[[Any], Any] | None,
+        is_batched: bool,
+        reseed: int | None = None,
+    ) -> None:
+        """Notes what to call.
+
+        Args:
+            folder: Where the journals go.
+            user_init: The loader's own worker_init_fn.
+            user_collate: The loader's own collate function; None: it is not called (torch's own has nothing to show).
+            is_batched: False for a loader that hands over single samples.
+            reseed: Seed for the global generators before each sample, so that equal reads can be compared; None: leave
+                them to the loader.
+        """
+        self.folder = folder
+        self._user_init, self._user_collate, self._is_batched = user_init, user_collate, is_batched
+        self._reseed = reseed
+        self._dataset: Any = None
+        self._journal: Journal | None = None
+        self._depth = 0
+        self._num_ended = 0
+        self._num_searches: collections.Counter[str] = collections.Counter()
+        self._dump: Any = None
+
+    # What torch calls.
+
+    def start(self, worker_id: int) -> None:
+        """The worker_init_fn."""
+        self._journal = Journal(os.path.join(self.folder, f"{worker_id}.journal"))  # noqa: PTH118 - a text is at hand
+        self._dump = pathlib.Path(self.folder, f"{worker_id}.dump").open("w")  # noqa: SIM115 - for the worker's life
+        faulthandler.disable()  # inherited by a fork, it counts as enabled although torch has put its own handlers in place
+        faulthandler.enable(self._dump, all_threads=True)
+        faulthandler.register(signal.SIGUSR2, self._dump, all_threads=True)
+        self._journal.write("born", pid=os.getpid())
+        info = importlib.import_module("torch.utils.data").get_worker_info()
+        self._dataset = info.dataset
+        if self._user_init is not None:
+            with self._doing("worker_init_fn"):
+                self._user_init(worker_id)
+        self._dataset = importlib.import_module("torch.utils.data").get_worker_info().dataset
+        hook(self._dataset, self)
+        self._write("start", **self._states("start"))
+
+    def join(self, samples: Any) -> int:
+        """The collate_fn: the samples stay here; only their number goes back."""
+        number = len(samples) if self._is_batched else 1
+        if self._num_ended == 0:  # a data set that cannot be looked into
+            for sample in samples if self._is_batched else [samples]:
+                self._write("end", index=None, fields=digest_fields(sample), wall_s=0.0, **self._states("sample"))
+        if self._user_collate is not None:
+            with self._doing("collate"):
+                self._user_collate(samples)
+        self._write("batch", number=number, **self._states("batch"))
+        return number
+
+    # What the hooks call.
+
+    @contextlib.contextmanager
+    def sample(self, indices: Sequence[Any]) -> Iterator[list[Any]]:
+        """Around the preparation of samples; what is put into the list is digested."""
+        if self._depth:  # a sample that is made of other samples of the same data set
+            yield []
+            return
+        self._depth += 1
+        started, got = time.perf_counter(), list[Any]()
+        try:
+            with self._doing("sample", indices=[name_index(index) for index in indices]):
+                if self._reseed is not None:
+                    Bench.reseed(self._reseed, *(name_index(index) for index in indices))
+                yield got
+        finally:
+            self._depth -= 1
+        wall_s = time.perf_counter() - started
+        for place, sample in enumerate(got):
+            index = name_index(indices[place]) if place < len(indices) else None
+            states = self._states("sample") if place == len(got) - 1 else {}
+            self._num_ended += 1
+            self._write("end", index=index, fields=digest_fields(sample), wall_s=wall_s / len(got), **states)
+
+    def note(self, at: str) -> None:
+        """Writes an event that has nothing to it."""
+        self._write(at)
+
+    @property
+    def dataset(self) -> Any:
+        """The worker's copy."""
+        return self._dataset
+
+    def _write(self, at: str, **fields: Any) -> None:
+        if self._journal is not None:
+            self._journal.write(at, **fields)
+
+    @contextlib.contextmanager
+    def _doing(self, stage: str, **fields: Any) -> Iterator[None]:
+        """Around the user's code: what is begun is written first; what is raised is described."""
+        self._write("begin", stage=stage, **fields)
+        try:
+            yield
+        except StopIteration:
+            raise
+        except BaseException as error:
+            self._write("error", stage=stage, **fields, **describe_error(error))
+            raise
+        self._write("done", stage=stage)
+
+    def _states(self, at: str) -> dict[str, Any]:
+        if self._num_searches[at] > NUM_SEARCHES:
+            return {}
+        self._num_searches[at] += 1
+        held = held_states(dataset=self._dataset, collate_fn=self._user_collate)
+        return {"states": {**global_states(), **held}}
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {**self.__dict__, "_journal": None, "_dump": None, "_dataset": None}
+
+
+def name_index(index: Any) -> str | int:
+    """An index as JSON has it: numbers stay, everything else becomes its text."""
+    if isinstance(index, bool) or not hasattr(index, "__index__"):
+        return index if isinstance(index, str) else repr(index)
+    return int(index.__index__())
+
+
+def describe_error(error: BaseException) -> dict[str, Any]:
+    """What an exception is here, and what torch makes of it on the way to the training process."""
+    try:
+        message = str(error).partition("\n")[0][:MESSAGE_CHARS]
+    except Exception:  # a __str__ of the user's own that fails
+        message = ""
+    return {
+        "error_type": type(error).__name__,
+        "message": message,
+        "error_at": innermost_at(error),
+        "arrives_as": _arrival(error),
+    }
+
+
+def _arrival(error: BaseException) -> str | None:
+    """The type under which torch raises it again; None: it cannot be sent at all, and the loader waits for ever."""
+    if not isinstance(error, Exception):
+        return type(error).__name__
+    wrapper = importlib.import_module("torch._utils").ExceptionWrapper(
+        exc_info=(type(error), error, error.__traceback__), where="in a worker"
+    )
+    try:
+        pickle.dumps(wrapper)
+    except Exception:
+        return None
+    try:
+        wrapper.reraise()
+    except BaseException as again:
+        return type(again).__name__
+    return type(error).__name__
+
+
+def hook(dataset: Any, observer: Observer) -> None:
+    """Lets the observer see each sample that is asked of this object. Built-in types cannot be hooked, and are not."""
+    kind = type(dataset)
+    names = {parent.__name__ for parent in kind.__mro__}
+    if "IterDataPipe" in names:  # watches over its own __iter__
+        return
+    wrappers: dict[str, Callable[..., Any]] = {}
+    if "IterableDataset" in names:
+        wrappers["__iter__"] = _hooked_iter(kind.__iter__, dataset, observer)
+    else:
+        if hasattr(kind, "__getitem__"):
+            wrappers["__getitem__"] = _hooked_item(kind.__getitem__, dataset, observer)
+        if callable(getattr(kind, "__getitems__", None)):
+            wrappers["__getitems__"] = _hooked_items(kind, dataset, observer)
+    for name, wrapper in wrappers.items():
+        with contextlib.suppress(TypeError, AttributeError):
+            setattr(kind, name, wrapper)
+
+
+def _hooked_item(original: Callable[..., Any], dataset: Any, observer: Observer) -> Callable[..., Any]:
+    @functools.wraps(original)
+    def observed(self: Any, index: Any) -> Any:
+        if self is not dataset:
+            return original(self, index)
+        with observer.sample([index]) as got:
+            sample = original(self, index)
+            got.append(sample)
+        return sample
+
+    return observed
+
+
+def _hooked_items(kind: Any, dataset: Any, observer: Observer) -> Callable[..., Any]:
+    original = kind.__getitems__
+    code = getattr(original, "__code__", None)
+    # Torch's own Subset asks one by one unless what it wraps takes several; then each sample is named for itself.
+    is_loop = code is not None and not is_user_code(code.co_filename) and kind.__name__ == "Subset"
+
+    @functools.wraps(original)
+    def observed(self: Any, indices: Any) -> Any:
+        if self is not dataset:
+            return original(self, indices)
+        if is_loop and not callable(getattr(self.dataset, "__getitems__", None)):
+            return [self[index] for index in indices]
+        with observer.sample(list(indices)) as got:
+            samples = original(self, indices)
+            got.extend(samples)
+        return samples
+
+    return observed
+
+
+def _hooked_iter(original: Callable[..., Any], dataset: Any, observer: Observer) -> Callable[..., Any]:
+    @functools.wraps(original)
+    def observed(self: Any) -> Iterator[Any]:
+        if self is not dataset:
+            yield from original(self)
+            return
+        observer.note("pass")
+        place = 0
+        stream = iter(original(self))
+        while True:
+            with observer.sample([place]) as got:
+                try:
+                    sample = next(stream)
+                except StopIteration:
+                    break
+                got.append(sample)
+            yield sample
+            place += 1
+        observer.note("exhausted")
+
+    return observed
