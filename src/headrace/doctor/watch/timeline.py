@@ -25,12 +25,17 @@ class Timeline:
     """Loader number -> its batches that an optimizer step followed before the next batch of any loader: what makes it a
     training loader."""
     stepped_since_batch: bool = False
+    since_step: set[int] = dataclasses.field(default_factory=set)
+    """Loaders that handed over a batch since the last optimizer step."""
+    steps_with: dict[int, int] = dataclasses.field(default_factory=dict)
+    """Loader number -> steps before which it handed over a batch, alone or beside others: two loaders under one `zip`."""
 
     def handed_over(self, loader: int) -> None:
         """A loader hands over a batch."""
         self.last_loader = loader
         self.num_batches += 1
         self.stepped_since_batch = False
+        self.since_step.add(loader)
 
     def stepped(self) -> None:
         """An optimizer steps."""
@@ -38,3 +43,15 @@ class Timeline:
         if self.last_loader is not None and not self.stepped_since_batch:
             self.batches_at_step[self.last_loader] = self.batches_at_step.get(self.last_loader, 0) + 1
         self.stepped_since_batch = True
+        for loader in self.since_step:
+            self.steps_with[loader] = self.steps_with.get(loader, 0) + 1
+        self.since_step.clear()
+
+    def is_trained_on(self, loader: int, num_batches: int) -> bool:
+        """True if optimizer steps follow this loader's batches.
+
+        Directly, or beside another loader's: `zip(a, b)` hands over both before each step, while an evaluation hands
+        over many batches for which no step comes.
+        """
+        together = self.steps_with.get(loader, 0)
+        return loader in self.batches_at_step or (together >= 3 and 2 * together > num_batches)
