@@ -21,7 +21,7 @@ from headrace.doctor.watch.hooks import Hooks
 from headrace.doctor.watch.loader_facts import epoch_holders, facts_of
 from headrace.doctor.watch.meter import Meter
 from headrace.doctor.watch.own_loader import hook_own_loader
-from headrace.doctor.watch.places import is_called_directly, user_place
+from headrace.doctor.watch.frames import is_called_directly, user_place
 from headrace.doctor.watch.record import LoaderFacts, LoaderRecord, PassRecord
 from headrace.doctor.watch.timeline import Timeline
 from headrace.doctor.watch.workers import WorkerLoop, hook_fetchers, measure_with

@@ -8,7 +8,7 @@ from typing import Any
 
 from headrace.doctor.watch.hooks import Hooks
 from headrace.doctor.watch.loader_facts import kind_name
-from headrace.doctor.watch.places import is_called_directly, user_place
+from headrace.doctor.watch.frames import is_called_directly, user_place
 from headrace.doctor.watch.record import LoaderFacts, LoaderRecord
 from headrace.doctor.watch.timeline import Timeline
 
