@@ -13,7 +13,7 @@ INSTALLED := $(VENV)/installed
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help demo test gpu-test lint bench docs clean
+.PHONY: help demo test corpus gpu-test lint bench docs clean
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-8s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -28,6 +28,9 @@ test: $(INSTALLED) ## all tests: the suite, the doctests of src, every block of 
 	@rm -f .coverage .coverage.*
 	$(PY) $(COVER) -m pytest --doctest-modules src tests $(ARGS)
 	@$(if $(COVER),$(PY) -m coverage combine --quiet && $(PY) -m coverage report --skip-covered --sort=cover)
+
+corpus: $(INSTALLED) ## the doctor's exam: sick and healthy loaders as users write them; per rule: found, missed, false alarms
+	$(PY) tests/corpus/corpus.py $(ARGS)
 
 gpu-test: $(INSTALLED) ## only the tests that need a CUDA device: a minute on a machine that has one
 	$(PY) -m pytest -m gpu tests $(ARGS)

@@ -17,6 +17,7 @@ __version__ = "0.1.0"
 
 if TYPE_CHECKING:
     from headrace.contract import Contract, Field
+    from headrace.doctor.front import diagnose
     from headrace.engine.failures import Replace, Skip
     from headrace.engine.loader import DataLoader
     from headrace.engine.order.cursor import Cursor
@@ -36,6 +37,7 @@ _HOME = {
     "Replace": "headrace.engine.failures",
     "Skip": "headrace.engine.failures",
     "arrays": "headrace.engine.plan",
+    "diagnose": "headrace.doctor.front",
     "folder": "headrace.engine.plan",
     "image": "headrace.engine.transform.image",
     "table": "headrace.engine.plan",
@@ -53,6 +55,7 @@ __all__ = [
     "Replace",
     "Skip",
     "arrays",
+    "diagnose",
     "errors",
     "folder",
     "image",

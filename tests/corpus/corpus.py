@@ -158,15 +158,16 @@ def table(outcomes: Sequence[Outcome]) -> str:
         alarms.update(set(one.found) - set(one.case.expect) - set(one.case.also))
     lines = [f"{'rule':<8}{'found':>7}{'missed':>8}{'false alarms':>14}"]
     lines += [
-        f"{code:<8}{found[code]:>7}{wanted[code] - found[code]:>8}{alarms[code]:>14}" for code in sorted(wanted | alarms)
+        f"{code:<8}{found[code]:>7}{wanted[code] - found[code]:>8}{alarms[code]:>14}"
+        for code in sorted(wanted | alarms)
     ]
     healthy = [one for one in outcomes if one.case.is_healthy]
     clean = sum(not one.found for one in healthy)
-    lines += [
-        "",
-        f"{sum(found.values())} of {sum(wanted.values())} faults found; {clean} of {len(healthy)} healthy cases clean; "
-        f"slowest {max((one.wall_s for one in outcomes), default=0):.0f} s",
-    ]
+    slowest = max((one.wall_s for one in outcomes), default=0)
+    totals = (
+        f"{sum(found.values())} of {sum(wanted.values())} faults found; {clean} of {len(healthy)} healthy cases clean"
+    )
+    lines += ["", f"{totals}; slowest {slowest:.0f} s"]
     lines += [f"  {one.case.name}: {fault}" for one in outcomes for fault in one.faults]
     return "\n".join(lines)
 

@@ -1,6 +1,6 @@
 """A child process that the lab watches: started fresh, heard over a pipe, ended with everything that it started.
 
-A fresh interpreter and not a fork, so that threads, locks and open handles of this process cannot disturb it.
+How it is started is `doctor.launch`.
 """
 
 from __future__ import annotations
@@ -8,15 +8,16 @@ from __future__ import annotations
 import contextlib
 import multiprocessing.connection
 import os
+import pathlib
 import signal
 import subprocess
-import sys
 import tempfile
 import time
 from typing import Any
 
 import psutil
 
+from headrace.doctor.launch import Descriptors, Launcher, Process
 from headrace.doctor.recorder import FlightRecorder
 
 __all__ = ["Child"]
@@ -32,9 +33,9 @@ DUMP_S = 2.0
 
 
 class Child:
-    """One interpreter that runs `doctor.lab_child`."""
+    """One process that runs `doctor.lab_child`."""
 
-    def __init__(self, spec: str) -> None:
+    def __init__(self, launcher: Launcher) -> None:
         self.recorder = FlightRecorder.create()
         self._dump_file = tempfile.TemporaryFile()  # noqa: SIM115 - closed by `end`
         self._connection, theirs = multiprocessing.Pipe()
@@ -43,17 +44,14 @@ class Child:
         self._printed = bytearray()
         self._is_idle = False
         self._heard: list[Any] = [self._connection, self._output_end]
-        descriptors = (theirs.fileno(), self.recorder.descriptor, self._dump_file.fileno())
         try:
-            self._process = subprocess.Popen(
-                # -P: the folder in which one happens to be does not get in the way of the child's own imports.
-                [sys.executable, "-P", "-m", "headrace.doctor.lab_child", *map(str, [*descriptors, os.getpid()]), spec],
-                stdin=subprocess.DEVNULL,
-                stdout=output_write,
-                stderr=output_write,
-                pass_fds=descriptors,
-                start_new_session=True,  # one group to end, and Ctrl-C on the terminal reaches only this process
-                env={**os.environ, "PYTHONUNBUFFERED": "1"},
+            self._process: Process = launcher.start(
+                Descriptors(
+                    connection=theirs.fileno(),
+                    recorder=self.recorder.descriptor,
+                    dump=self._dump_file.fileno(),
+                    output=output_write,
+                )
             )
         finally:
             theirs.close()
@@ -142,6 +140,17 @@ class Child:
         self._dump_file.close()
         self.recorder.close()
 
+    @property
+    def memory(self) -> int:
+        """Bytes that it and all that it started hold now, shared pages counted once (Linux; else resident sets)."""
+        total = 0
+        with contextlib.suppress(psutil.Error):
+            child = psutil.Process(self._process.pid)
+            for one in [child, *child.children(recursive=True)]:
+                with contextlib.suppress(psutil.Error):
+                    total += _proportional(one.pid) or one.memory_info().rss
+        return total
+
     def _family(self) -> list[psutil.Process]:
         """What it started: its descendants, and those of its session that lost their parent in a crash."""
         found: dict[int, psutil.Process] = {}
@@ -189,6 +198,15 @@ def _wait_until_gone(family: list[psutil.Process], timeout_s: float) -> None:
     deadline = time.monotonic() + timeout_s
     while time.monotonic() < deadline and any(map(_is_alive, family)):
         time.sleep(0.01)
+
+
+def _proportional(pid: int) -> int | None:
+    """Proportional set size in bytes; None where the kernel does not tell."""
+    try:
+        text = pathlib.Path(f"/proc/{pid}/smaps_rollup").read_text()
+    except OSError:
+        return None
+    return next((1024 * int(line.split()[1]) for line in text.splitlines() if line.startswith("Pss:")), None)
 
 
 def _is_alive(process: psutil.Process) -> bool:

@@ -5,8 +5,7 @@ from __future__ import annotations
 import dataclasses
 import datetime as dt
 import os
-import traceback
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any, Literal
 
 import msgspec
@@ -16,15 +15,16 @@ from headrace.contract import Contract
 from headrace.doctor.environment import describe_environment
 from headrace.doctor.evidence import Evidence, SampleReads, WorkerStreams
 from headrace.doctor.gathering import Gathering, Wishes, gather
+from headrace.doctor.judging import SEVERITIES, judge
 from headrace.doctor.lab import Budget, Lab
-from headrace.doctor.report.model import ChosenFix, FindingRow, Report, SkippedRow
-from headrace.doctor.rule import Finding, Rule
-from headrace.doctor.target import check_spec
+from headrace.doctor.launch import ForkOfCaller
+from headrace.doctor.report.model import FindingRow, Report
+from headrace.doctor.rule import Rule
+from headrace.doctor.target import check_spec, check_target
 from headrace.errors import ConfigurationError
 
 __all__ = ["Options", "diagnose"]
 
-_SEVERITIES = ("error", "warning", "info")
 QUICK_SAMPLES = 16
 """Enough for the first, the last and a few between; most faults that concern every sample show in one."""
 FEWEST_READABLE = 5
@@ -68,13 +68,16 @@ class Options:
         if self.full and self.quick:
             raise ConfigurationError("full and quick exclude each other: all samples, or few")
 
-    def wishes(self, kinds: Iterable[type[Evidence]]) -> Wishes:
+    def wishes(self, kinds: Iterable[type[Evidence]], *, spec: str = "") -> Wishes:
         """Returns what they mean for the probes, if the rules ask for these kinds of evidence."""
         limit = min(self.max_samples, QUICK_SAMPLES) if self.quick else self.max_samples
         return Wishes(
             max_samples=None if self.full else limit,
             max_streamed=200 if self.quick else 2000,
             seed=self.seed,
+            quick=self.quick,
+            walk_s=2.0 if self.quick else 8.0,
+            spec=spec,
             kinds=frozenset(kinds),
             contract=None if self.contract is None else os.fspath(self.contract),
             num_classes=self.num_classes,
@@ -82,7 +85,7 @@ class Options:
 
 
 def diagnose(
-    target_spec: str,
+    target: Any,
     options: Options | None = None,
     *,
     command: str,
@@ -92,7 +95,8 @@ def diagnose(
     """Examines a loader or data set in a child process and returns the report.
 
     Args:
-        target_spec: TARGET: `train.py:make_loader`, or `package.module:attribute`.
+        target: TARGET: `train.py:make_loader`, or `package.module:attribute`; or a loader or data set itself, which is
+            then examined in forks of this process.
         options: How to examine.
         command: What was typed, for the report.
         progress: Told, in a few words, what is being done.
@@ -106,14 +110,31 @@ def diagnose(
     Whatever the user's code does in the child, this process goes on; afterwards nothing that was started is left.
     """
     options = options or Options()
-    check_spec(target_spec)
+    is_spec = isinstance(target, str)
+    if is_spec:
+        check_spec(target)
+    else:
+        check_target(target)
+        if not hasattr(os, "fork"):
+            raise ConfigurationError(
+                "an object can only be examined where processes can fork", do="headrace diagnose train.py:make_loader"
+            )
+    target_spec = target if is_spec else _name_of(target)
     if options.contract is not None:
         Contract.load(options.contract)  # a misspelt key should not wait for the data
     chosen = tuple(rules) if rules is not None else _catalogue(options)
     created = dt.datetime.now(dt.UTC).astimezone().isoformat(timespec="seconds")
-    with Lab(target_spec, budget=Budget(options.budget_s), per_sample_s=options.per_sample_s) as lab:
-        gathered = gather(lab, options.wishes(kind for rule in chosen for kind in rule.needs), progress or _say_nothing)
-    findings, skipped, cleared = _judge(chosen, gathered)
+    launcher = None if is_spec else ForkOfCaller(target)
+    budget = Budget(options.budget_s)
+    with Lab(target_spec, budget=budget, per_sample_s=options.per_sample_s, launcher=launcher) as lab:
+        wishes = options.wishes((kind for rule in chosen for kind in rule.needs), spec=target_spec if is_spec else "")
+        gathered = gather(lab, wishes, progress or _say_nothing)
+        splits = gathered.introduction.splits if gathered.introduction else ()
+        others = {name: gather(lab, wishes, progress or _say_nothing, name) for name in splits[1:]}
+    findings, skipped, cleared = judge(chosen, gathered.evidence, gathered.missing, splits[0] if others else None)
+    for name, companion in others.items():
+        _add_companion(name, companion, chosen, gathered, findings)
+    findings.sort(key=lambda row: (SEVERITIES.index(row.severity), row.code))
     return Report(
         tool=f"headrace {__version__}",
         created=created,
@@ -129,6 +150,12 @@ def diagnose(
     )
 
 
+def _name_of(target: Any) -> str:
+    """How a report calls an object: by its class."""
+    kind = type(target)
+    return f"this {kind.__name__}" if kind.__name__ != "dict" else "these loaders"
+
+
 def _catalogue(options: Options) -> tuple[Rule, ...]:
     from headrace.doctor.catalogue import rules
 
@@ -139,52 +166,14 @@ def _say_nothing(_: str) -> None:
     """Nobody listens."""
 
 
-def _judge(rules: Iterable[Rule], gathered: Gathering) -> tuple[list[FindingRow], list[SkippedRow], list[str]]:
-    """Lets each rule judge. One that lacks evidence, or that fails itself, is a row of its own and not the end."""
-    findings: list[FindingRow] = []
-    skipped: list[SkippedRow] = []
-    cleared: list[str] = []
-    for rule in rules:
-        lacking = [kind for kind in rule.needs if kind not in gathered.evidence]
-        if lacking:
-            reasons = dict.fromkeys(gathered.missing.get(kind, f"no {kind.__name__}") for kind in lacking)
-            skipped.append(SkippedRow(code=rule.code, name=rule.name, reason="; ".join(reasons)))
-            continue
-        try:
-            found = [_row(rule, finding) for finding in rule.judge(*(gathered.evidence[kind] for kind in rule.needs))]
-        except Exception as error:
-            place = traceback.extract_tb(error.__traceback__)[-1]
-            reason = f"{type(error).__name__}: {error} ({os.path.basename(place.filename)}:{place.lineno})"  # noqa: PTH119 - a text
-            skipped.append(SkippedRow(code=rule.code, name=rule.name, reason=reason, crashed=True))
-            continue
-        findings += found
-        if not found:
-            cleared.append(rule.code)
-    findings.sort(key=lambda row: (_SEVERITIES.index(row.severity), row.code))
-    return findings, sorted(skipped, key=lambda row: row.code), sorted(cleared)
-
-
-def _row(rule: Rule, finding: Finding) -> FindingRow:
-    fix = finding.fix or rule.fix
-    return FindingRow(
-        code=rule.code,
-        name=rule.name,
-        stage=finding.stage,
-        severity=finding.severity,
-        basis=finding.basis,
-        confidence=finding.confidence,
-        message=finding.message,
-        sample_ids=list(finding.sample_ids),
-        where=finding.where,
-        evidence=_plain(finding.evidence),
-        fix=ChosenFix(text=fix.text, safety=fix.safety, snippet=fix.snippet),
-    )
-
-
-def _plain(evidence: Mapping[str, Any]) -> dict[str, Any]:
-    """Evidence as JSON values; what JSON does not know becomes its text."""
-    plain: dict[str, Any] = msgspec.to_builtins(dict(evidence), enc_hook=str, str_keys=True)
-    return plain
+def _add_companion(
+    name: str, companion: Gathering, rules: Iterable[Rule], gathered: Gathering, findings: list[FindingRow]
+) -> None:
+    """Adds what was found in another loader of TARGET, and its runs. What the first one has too is said once."""
+    known = {(row.code, row.message) for row in findings}
+    found, _, _ = judge(rules, companion.evidence, companion.missing, name)
+    findings += [row for row in found if (row.code, row.message) not in known]
+    gathered.runs += [msgspec.structs.replace(run, name=f"{name}: {run.name}") for run in companion.runs]
 
 
 def _describe_target(spec: str, gathered: Gathering) -> dict[str, Any]:

@@ -1,6 +1,7 @@
 """Gathers evidence: each probe runs once, in the order of an experienced engineer, and serves every rule.
 
     facts -> samples one by one (against the contract) -> a batch of them (against the contract) -> streams by worker
+          -> the steps of `experiments/`, in the order of their places
 
 What cannot be gathered is missing with a reason; it never ends the rest.
 """
@@ -8,8 +9,7 @@ What cannot be gathered is missing with a reason; it never ends the rest.
 from __future__ import annotations
 
 import collections
-import dataclasses
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 
 from headrace.doctor.evidence import (
     CollateTrial,
@@ -20,7 +20,8 @@ from headrace.doctor.evidence import (
     Violation,
     WorkerStreams,
 )
-from headrace.doctor.lab import Ending, Lab
+from headrace.doctor.experiments import steps
+from headrace.doctor.lab import Lab
 from headrace.doctor.probes.collation import JoinSamples, choose_samples, try_collation
 from headrace.doctor.probes.contracts import check_contract
 from headrace.doctor.probes.facts import AskFacts, Introduction
@@ -28,122 +29,93 @@ from headrace.doctor.probes.reads import Prepared, ReadSamples, choose_indices, 
 from headrace.doctor.probes.streams import CompareStreams
 from headrace.doctor.probes.targets import find_targets
 from headrace.doctor.report.model import RunRow, StageRow
+from headrace.doctor.round import Gathering, Round, Wishes, told
 
 __all__ = ["Gathering", "Wishes", "gather"]
 
 _KINDS: tuple[type[Evidence], ...] = (LoaderFacts, SampleReads, CollateTrial, ContractCheck, WorkerStreams)
 
 
-@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
-class Wishes:
-    """How much to look at, and what the user says beforehand."""
+def gather(lab: Lab, wishes: Wishes, say: Callable[[str], None], split: str = "") -> Gathering:
+    """Runs every probe that the rules need and that fits one loader of the target.
 
-    kinds: frozenset[type[Evidence]]
-    """What the rules ask for; nothing else is run."""
-    max_samples: int | None
-    """Samples that are prepared one by one; None = all."""
-    max_streamed: int
-    """Samples that are taken of a stream, each way."""
-    seed: int
-    contract: str | None = None
-    """Path of a contract file."""
-    num_classes: int | None = None
-
-
-@dataclasses.dataclass(slots=True)
-class Gathering:
-    """What was found out, and why the rest was not."""
-
-    evidence: dict[type[Evidence], Evidence] = dataclasses.field(default_factory=dict)
-    missing: dict[type[Evidence], str] = dataclasses.field(default_factory=dict)
-    """Reason why a kind of evidence is not there."""
-    runs: list[RunRow] = dataclasses.field(default_factory=list)
-    stages: list[StageRow] = dataclasses.field(default_factory=list)
-    introduction: Introduction | None = None
-
-    def add(self, found: Evidence) -> None:
-        """Keeps evidence under its type."""
-        self.evidence[type(found)] = found
-
-    def lacks(self, kinds: Iterable[type[Evidence]], reason: str) -> None:
-        """Says why kinds of evidence are not there."""
-        self.missing |= dict.fromkeys(kinds, reason)
-
-    def note(self, name: str, ending: Ending, detail: str = "") -> None:
-        """Adds a row for an experiment that was run."""
-        told = "; ".join(filter(None, [detail, _told(ending)]))
-        self.runs.append(RunRow(name=name, outcome=ending.outcome, wall_s=ending.wall_s, detail=told))
-
-
-def gather(lab: Lab, wishes: Wishes, say: Callable[[str], None]) -> Gathering:
-    """Runs every probe that the rules need and that fits the target.
+    Args:
+        lab: Where the target is loaded.
+        wishes: How much to look at.
+        say: Told, in a few words, what is being done.
+        split: Name of the loader, where the target has several; empty: the only or first one.
 
     Raises:
         TargetError: TARGET cannot be loaded.
     """
     found = Gathering()
+    lab.split = split
     say("loading the target")
     heard: list[Introduction] = []
     ending = lab.run(AskFacts(contract=wishes.contract), heard.append)
-    if lab.loading_s is not None:
+    if lab.loading_s is not None and not split:
         found.runs.append(RunRow(name="load target", outcome="done", wall_s=lab.loading_s))
     found.note("facts", ending)
     if not heard:
-        found.lacks(_KINDS, f"the loader did not say what it is: {_told(ending)}")
+        found.lacks(_KINDS, f"the loader did not say what it is: {told(ending)}")
         return found
     found.introduction = heard[0]
     found.add(heard[0].facts)
-    found.lacks(_KINDS, "no rule that was asked for needs it")
-    _Round(lab, wishes, say, found, heard[0]).run()
+    kinds = [*_KINDS, *(kind for step in steps() for kind in step.gives)]
+    found.lacks([kind for kind in kinds if kind is not LoaderFacts], "no rule that was asked for needs it")
+    _Round(lab, wishes, say, found, heard[0], split=split).run()
     return found
 
 
-class _Round:
-    """The probes after the introduction, one after another."""
-
-    def __init__(
-        self, lab: Lab, wishes: Wishes, say: Callable[[str], None], found: Gathering, introduction: Introduction
-    ) -> None:
-        self._lab, self._wishes, self._say, self._found = lab, wishes, say, found
-        self._introduction = introduction
-        self._facts = introduction.facts
-        self._violations: list[Violation] = list(introduction.violations)
+class _Round(Round):
+    """The probes after the introduction, one after another, then the steps of `experiments/`."""
 
     def run(self) -> None:
-        kinds = self._wishes.kinds
+        """Gathers everything that a rule asks for."""
+        kinds = self.wishes.kinds
+        self._violations: list[Violation] = list(self.introduction.violations)
         about_samples = kinds & {SampleReads, CollateTrial, ContractCheck}
-        if self._facts.is_iterable or self._facts.num_samples is None:
-            self._found.lacks(about_samples, "the data set is a stream: its samples cannot be asked for one by one")
+        if self.facts.is_iterable or self.facts.num_samples is None:
+            self.found.lacks(about_samples, "the data set is a stream: its samples cannot be asked for one by one")
         elif about_samples:
-            prepared = self._read_samples(self._facts.num_samples)
+            self.prepared = self._read_samples(self.facts.num_samples)
             if kinds & {CollateTrial, ContractCheck}:
-                self._join_samples(prepared)
-            self._check_contract(sum(one.read.outcome == "ok" for one in prepared))
+                self._join_samples(self.prepared)
+            self._check_contract(sum(one.read.outcome == "ok" for one in self.prepared))
         if WorkerStreams in kinds:
             self._compare_streams()
+        for step in steps():
+            if kinds.isdisjoint(step.gives):
+                continue
+            if self.is_companion and not step.every_split:
+                self.found.lacks(step.gives, "it is looked at for the training loader")
+            elif self.left_s <= 0:
+                self.found.lacks(step.gives, "the budget was spent before")
+            else:
+                step.run(self)
 
     def _read_samples(self, num_samples: int) -> list[Prepared]:
-        wishes = self._wishes
+        wishes = self.wishes
         limit = num_samples if wishes.max_samples is None else wishes.max_samples
         indices = choose_indices(num_samples, limit, wishes.seed)
         experiment = ReadSamples(indices=indices, seed=wishes.seed, contract=wishes.contract)
-        prepared, ending = read_samples(self._lab, experiment, self._say)
-        self._found.note("reads", ending, _describe_reads(prepared, len(indices), num_samples))
+        prepared, ending = read_samples(self.lab, experiment, self.say)
+        self.found.note("reads", ending, _describe_reads(prepared, len(indices), num_samples))
         if not prepared and indices:
-            self._found.lacks([SampleReads], f"no sample was examined: {_told(ending)}")
+            self.found.lacks([SampleReads], f"no sample was examined: {told(ending)}")
             return []
-        self._found.add(self._make_reads(prepared, num_samples))
-        self._found.stages += _stage_rows(prepared)
+        self.found.add(self._make_reads(prepared, num_samples))
+        self.found.stages += _stage_rows(prepared)
         self._violations += [violation for one in prepared for violation in one.violations]
         return prepared
 
     def _make_reads(self, prepared: Sequence[Prepared], num_samples: int) -> SampleReads:
         reads = tuple(one.read for one in prepared)
-        num_classes, said_by = self._introduction.classes or (None, None)
-        if self._wishes.num_classes is not None:
-            num_classes, said_by = self._wishes.num_classes, "--num-classes"
+        num_classes, said_by = self.introduction.classes or (None, None)
+        if self.wishes.num_classes is not None:
+            num_classes, said_by = self.wishes.num_classes, "--num-classes"
         readable = [read for read in reads if read.outcome == "ok"]
-        targets = self._introduction.target_fields
+        targets = self.introduction.target_fields
         return SampleReads(
             num_samples=num_samples,
             reads=reads,
@@ -154,52 +126,52 @@ class _Round:
         )
 
     def _join_samples(self, prepared: Sequence[Prepared]) -> None:
-        size = self._facts.batch_size if self._introduction.joins_samples else 1
+        size = self.facts.batch_size if self.introduction.joins_samples else 1
         chosen = choose_samples([one.read for one in prepared], size)
         if not chosen:
-            self._found.lacks([CollateTrial], "no readable sample was found to join")
+            self.found.lacks([CollateTrial], "no readable sample was found to join")
             return
-        self._say("joining samples")
+        self.say("joining samples")
         joined, ending = try_collation(
-            self._lab,
-            JoinSamples(indices=chosen, seed=self._wishes.seed, contract=self._wishes.contract),
-            collate=self._introduction.collate,
-            is_default=self._introduction.has_default_collate,
+            self.lab,
+            JoinSamples(indices=chosen, seed=self.wishes.seed, contract=self.wishes.contract),
+            collate=self.introduction.collate,
+            is_default=self.introduction.has_default_collate,
         )
         if joined is None:
-            self._found.note("collation", ending)
-            self._found.lacks([CollateTrial], f"the samples were not joined: {_told(ending)}")
+            self.found.note("collation", ending)
+            self.found.lacks([CollateTrial], f"the samples were not joined: {told(ending)}")
             return
         verb = "joined" if joined.trial.succeeded else "not joined"
-        self._found.note("collation", ending, f"{len(chosen)} samples {verb} by {joined.trial.collate}")
-        self._found.add(joined.trial)
-        self._found.stages.append(StageRow(name="collate", num_samples=len(chosen), wall_s=joined.wall_s))
+        self.found.note("collation", ending, f"{len(chosen)} samples {verb} by {joined.trial.collate}")
+        self.found.add(joined.trial)
+        self.found.stages.append(StageRow(name="collate", num_samples=len(chosen), wall_s=joined.wall_s))
         self._violations += joined.violations
 
     def _check_contract(self, num_readable: int) -> None:
-        if not self._introduction.has_contract:
-            self._found.lacks([ContractCheck], "there is no contract to hold the samples against (--contract FILE)")
+        if not self.introduction.has_contract:
+            self.found.lacks([ContractCheck], "there is no contract to hold the samples against (--contract FILE)")
         elif not num_readable:
-            self._found.lacks([ContractCheck], "no readable sample was found to hold against the contract")
+            self.found.lacks([ContractCheck], "no readable sample was found to hold against the contract")
         else:
-            self._found.add(check_contract(self._wishes.contract, num_readable, self._violations))
+            self.found.add(check_contract(self.wishes.contract, num_readable, self._violations))
 
     def _compare_streams(self) -> None:
-        if not self._facts.is_iterable:
-            self._found.lacks([WorkerStreams], "the data set is not a stream: a sampler shares its samples out")
+        if not self.facts.is_iterable:
+            self.found.lacks([WorkerStreams], "the data set is not a stream: a sampler shares its samples out")
             return
-        self._say("comparing the workers' streams")
+        self.say("comparing the workers' streams")
         # Without workers the fault sleeps until somebody adds some: two show it.
-        num_workers = self._facts.num_workers or 2
-        self._lab.close()  # a process of its own, so that the workers inherit nothing from earlier probes
+        num_workers = self.facts.num_workers or 2
+        self.lab.close()  # a process of its own, so that the workers inherit nothing from earlier probes
         heard: list[WorkerStreams] = []
-        experiment = CompareStreams(num_workers=num_workers, limit=self._wishes.max_streamed, seed=self._wishes.seed)
-        ending = self._lab.run(experiment, heard.append)
-        self._found.note("streams", ending, f"one process against {num_workers} workers")
+        experiment = CompareStreams(num_workers=num_workers, limit=self.wishes.max_streamed, seed=self.wishes.seed)
+        ending = self.lab.run(experiment, heard.append)
+        self.found.note("streams", ending, f"one process against {num_workers} workers")
         if heard:
-            self._found.add(heard[0])
+            self.found.add(heard[0])
         else:
-            self._found.lacks([WorkerStreams], f"the streams could not be compared: {_told(ending)}")
+            self.found.lacks([WorkerStreams], f"the streams could not be compared: {told(ending)}")
 
 
 def _stage_rows(prepared: Sequence[Prepared]) -> list[StageRow]:
@@ -218,19 +190,3 @@ def _describe_reads(prepared: Sequence[Prepared], num_chosen: int, num_samples: 
     counts = collections.Counter(one.read.outcome for one in prepared)
     troubles = [f"{counts[outcome]} {outcome}" for outcome in ("error", "stuck", "crashed") if counts[outcome]]
     return "; ".join([f"{len(prepared):,} of {num_chosen:,} chosen samples, {num_samples:,} in all", *troubles])
-
-
-def _told(ending: Ending) -> str:
-    """One line on how an experiment ended otherwise than well; empty if it ended well."""
-    in_hand = ""
-    if ending.mark is not None:
-        sample = "" if ending.mark.sample_id is None else f" with sample {ending.mark.sample_id}"
-        in_hand = f"{sample} in stage {ending.mark.stage}"
-    at = f", at {ending.at}" if ending.at else ""
-    return {
-        "done": "",
-        "failed": f"{ending.cause}{at}",
-        "stuck": f"no answer for {ending.mark_s:.0f} s{in_hand}{at}",
-        "crashed": f"the interpreter ended ({ending.cause}){in_hand}{at}",
-        "over-budget": f"over budget{in_hand}{at}",
-    }[ending.outcome]

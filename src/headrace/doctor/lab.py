@@ -20,13 +20,19 @@ from typing import Any, ClassVar, Literal, Protocol, Self
 
 from headrace.doctor.bench import Bench
 from headrace.doctor.child import Child
+from headrace.doctor.launch import Launcher, launcher_for
 from headrace.doctor.recorder import Mark
 from headrace.doctor.stacks import trim_dump
 from headrace.doctor.subject import Subject
 from headrace.errors import TargetError
+from headrace.machine import usable_memory
 
 __all__ = ["Budget", "Ending", "Experiment", "Lab"]
 
+MEMORY_SHARE = 0.8
+"""Part of the memory that was free at the start which the examined code may take: more would bring others down."""
+MEMORY_TICKS = 10
+"""Ticks between two looks at the memory: each takes about a millisecond per process."""
 TICK_S = 0.05
 """How often the flight recorder is looked at; a few microseconds each time."""
 MAX_LATE = 1000
@@ -95,11 +101,23 @@ class Budget:
 class Lab:
     """Holds at most one child at a time. Use as a context manager: on leaving, whatever was started has ended."""
 
-    def __init__(self, spec: str, *, budget: Budget, per_sample_s: float) -> None:
+    def __init__(self, spec: str, *, budget: Budget, per_sample_s: float, launcher: Launcher | None = None) -> None:
+        """Starts nothing of the user's yet.
+
+        Args:
+            spec: TARGET, for messages and for the default launcher.
+            budget: Seconds for everything.
+            per_sample_s: Seconds after which a sample is stuck.
+            launcher: How children are started. Default: from TARGET, in the fastest way of this platform.
+        """
         self._spec = spec
+        self._launcher = launcher
+        self._memory_limit = MEMORY_SHARE * usable_memory()
         self._budget = budget
         self._per_sample_s = per_sample_s
         self._child: Child | None = None
+        self.split = ""
+        """Name of the loader that experiments get, where TARGET has several; empty: the first."""
         self.loading_s: float | None = None
         """Seconds that the first child took to start and to load TARGET; None: it has not."""
 
@@ -108,6 +126,14 @@ class Lab:
 
     def __exit__(self, *_: object) -> None:
         self.close()
+        if self._launcher is not None:
+            launcher, self._launcher = self._launcher, None
+            launcher.close()
+
+    @property
+    def left_s(self) -> float:
+        """Seconds of the budget that are left."""
+        return self._budget.left_s
 
     def close(self) -> None:
         """Ends the child, if there is one, and everything that it started."""
@@ -133,7 +159,7 @@ class Lab:
         started = time.monotonic()
         ending = None
         try:
-            if child.send(experiment):
+            if child.send((self.split, experiment)):
                 ending = self._watch(child, receive, started)
             if ending is None:
                 ending = self._crashed(child, started)
@@ -146,7 +172,9 @@ class Lab:
     def _well_child(self) -> Child:
         if self._child is None:
             started = time.monotonic()
-            self._child = Child(self._spec)
+            if self._launcher is None:
+                self._launcher = launcher_for(self._spec)
+            self._child = Child(self._launcher)
             try:
                 self._wait_for_target(self._child)
             except BaseException:
@@ -158,6 +186,7 @@ class Lab:
 
     def _wait_for_target(self, child: Child) -> None:
         """Waits until the child has loaded TARGET, which may import large libraries: only the budget bounds it."""
+        num_ticks = 0
         while True:
             event = child.next_event(TICK_S)
             if event is not None:
@@ -172,6 +201,13 @@ class Lab:
                     f"TARGET {self._spec}: the interpreter ended while it was being loaded: {ending.cause}",
                     why=_last_known(ending.at, ending.output),
                 )
+            num_ticks += 1
+            if num_ticks % MEMORY_TICKS == 0 and (taken := child.memory) > self._memory_limit:
+                place, _ = trim_dump(child.dump_stacks())
+                raise TargetError(
+                    f"TARGET {self._spec}: {_too_much(taken, self._memory_limit)}, while it was being loaded",
+                    why=_last_known(place, child.output),
+                )
             if self._budget.left_s <= 0:
                 place, _ = trim_dump(child.dump_stacks())
                 raise TargetError(
@@ -182,7 +218,7 @@ class Lab:
 
     def _watch(self, child: Child, receive: Callable[[Any], None], started: float) -> Ending | None:
         """Receives records until the experiment ends; None if the child ended on its own."""
-        num_begun, since, num_late = child.recorder.num_begun, started, 0
+        num_begun, since, num_late, num_ticks = child.recorder.num_begun, started, 0, 0
         while True:
             is_spent = self._budget.left_s <= 0
             event = child.next_event(0.0 if is_spent else TICK_S)
@@ -202,6 +238,10 @@ class Lab:
             if child.recorder.num_begun != num_begun:
                 num_begun, since = child.recorder.num_begun, now
             limit = self._per_sample_s * (FIRST_SAMPLE_FACTOR if child.recorder.num_rows <= 1 else 1.0)
+            num_ticks += event is None
+            if num_ticks % MEMORY_TICKS == 1 and (taken := child.memory) > self._memory_limit:
+                ending = self._interrupted(child, "crashed", now - started, now - since)
+                return dataclasses.replace(ending, cause=_too_much(taken, self._memory_limit))
             is_stuck = child.recorder.is_busy and now - since > limit
             if is_spent:
                 return self._interrupted(child, "over-budget", now - started, now - since)
@@ -212,7 +252,9 @@ class Lab:
                     return ending
 
     @staticmethod
-    def _interrupted(child: Child, outcome: Literal["stuck", "over-budget"], wall_s: float, mark_s: float) -> Ending:
+    def _interrupted(
+        child: Child, outcome: Literal["stuck", "crashed", "over-budget"], wall_s: float, mark_s: float
+    ) -> Ending:
         mark = child.recorder.read()
         place, stack = trim_dump(child.dump_stacks())
         return Ending(
@@ -240,6 +282,10 @@ def _said(kind: str, value: Any, wall_s: float, output: str) -> Ending:
         return Ending(outcome="done", wall_s=wall_s, output=output)
     cause, at, stack = value
     return Ending(outcome="failed", wall_s=wall_s, cause=cause, at=at, stack=stack, output=output)
+
+
+def _too_much(taken: int, limit: float) -> str:
+    return f"ended by headrace: it held {taken / 2**30:.1f} GiB, {limit / 2**30:.1f} GiB is {MEMORY_SHARE:.0%} of what was free"
 
 
 def _name_end(exit_code: int) -> str:

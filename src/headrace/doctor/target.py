@@ -18,7 +18,7 @@ from typing import Any
 from headrace.doctor.stacks import innermost_at
 from headrace.errors import TargetError, nearest
 
-__all__ = ["check_spec", "load_target"]
+__all__ = ["check_spec", "check_target", "load_target"]
 
 _FORMS = "train.py:make_loader    (a file), or package.module:attribute"
 _LOADER_NAME = re.compile(r"load|data|train|val|test", re.IGNORECASE)
@@ -46,6 +46,16 @@ def load_target(spec: str) -> Any:
     else:
         said = f"{attribute} is"
     _check_is_data(value, said, spec)
+    return value
+
+
+def check_target(value: Any) -> Any:
+    """Returns an object of the caller's own if it can be examined.
+
+    Raises:
+        TargetError: it is no data.
+    """
+    _check_is_data(value, "the object is", "of the caller")
     return value
 
 

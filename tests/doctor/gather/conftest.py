@@ -53,4 +53,4 @@ def open_lab(write_target):
 
     yield open_one
     for lab in labs:
-        lab.close()
+        lab.__exit__()

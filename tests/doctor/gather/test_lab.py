@@ -148,13 +148,15 @@ def test_an_interrupt_ends_the_child(open_lab):
     seen = []
 
     def receive(one):
-        seen.extend(child.pid for child in psutil.Process().children() if "lab_child" in " ".join(child.cmdline()))
+        seen.extend(child.pid for child in psutil.Process().children(recursive=True) if child.status() != "zombie")
         os.kill(os.getpid(), signal.SIGINT)
         time.sleep(1)
 
     with pytest.raises(KeyboardInterrupt):
         lab.run(reads(5), receive)
-    assert seen
+    assert len(seen) == (2 if sys.platform == "linux" else 1), "the child, and the nursery that it is a fork of"
+    wait_until_gone(seen[1:])
+    lab.__exit__()
     wait_until_gone(seen)
 
 
@@ -232,3 +234,38 @@ def test_a_slow_start_is_not_a_slow_sample(open_lab):
     assert [one.read.outcome for one in prepared] == ["ok"] * 3
     assert ending.outcome == "done"
     assert lab.loading_s >= 2.5
+
+
+def test_a_child_finds_the_environment_and_the_folder_of_its_caller(open_lab, monkeypatch, tmp_path):
+    monkeypatch.setenv("CHOSEN", "fünf \udce9")
+    monkeypatch.chdir(tmp_path)
+    lab = open_lab("""
+    def make():
+        return [os.environ["CHOSEN"], os.getcwd(), sys.argv[0]]
+    """)
+    heard = []
+    lab.run(reads(2), heard.append)
+    assert [one.read.fields[0].kind for one in heard] == ["string", "string"]
+
+
+def test_code_that_eats_memory_is_ended_before_the_machine_suffers(open_lab, monkeypatch):
+    monkeypatch.setattr("headrace.doctor.lab.usable_memory", lambda: 2**30)
+    lab = open_lab("""
+    class Hungry(Base):
+        size = 4
+        def __getitem__(self, index):
+            if index == 2:
+                eaten = []
+                while True:
+                    eaten.append(np.ones(2**22))
+                    time.sleep(0.02)
+            return index
+
+    def make():
+        return Hungry()
+    """)
+    prepared, ending = read_samples(lab, reads(4), lambda text: None)
+    assert [one.read.outcome for one in prepared] == ["ok", "ok", "crashed", "ok"]
+    assert "it held" in prepared[2].read.error_type
+    assert "in __getitem__" in prepared[2].read.error_at
+    assert ending.outcome == "done"

@@ -6,6 +6,7 @@ No payloads: ids, paths, shapes, dtypes, ranges, counts, digests, the first byte
 from __future__ import annotations
 
 import dataclasses
+from typing import Literal
 
 from headrace.contract.view import ValueView
 from headrace.errors import SampleId
@@ -145,6 +146,11 @@ class LoaderFacts(Evidence):
     num_workers: int
     collate: str | None
     """Name of the collate function; None for a bare data set."""
+    role: Literal["train", "evaluation"] | None = None
+    """By its name in TARGET, or because it shuffles; None: not known."""
+    persistent_workers: bool = False
+    start_method: str | None = None
+    """fork, spawn or forkserver: how its workers are started, or would be; None: not known."""
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)

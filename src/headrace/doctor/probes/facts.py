@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import dataclasses
+import multiprocessing
 from collections.abc import Iterator
-from typing import ClassVar
+from typing import ClassVar, Literal
 
 from headrace.doctor.bench import Bench
 from headrace.doctor.evidence import LoaderFacts, Violation
@@ -33,6 +34,8 @@ class Introduction:
     """True if a file was given, or the loader or data set carries a contract."""
     target_fields: tuple[str, ...]
     """Fields that the contract calls targets."""
+    splits: tuple[str, ...]
+    """Names of the loaders of TARGET, the training loader first; one alone has the empty name."""
     violations: tuple[Violation, ...]
     """What breaks the contract without a look at any sample: the number of samples."""
 
@@ -66,6 +69,9 @@ class AskFacts:
                 num_batches=subject.num_batches,
                 num_workers=subject.num_workers,
                 collate=None if is_bare else subject.collate_name,
+                role=_role(subject),
+                persistent_workers=bool(getattr(subject.loader, "persistent_workers", False)),
+                start_method=_start_method(subject),
             ),
             dataset_kind=subject.dataset_kind,
             collate=subject.collate_name,
@@ -74,5 +80,26 @@ class AskFacts:
             classes=subject.classes() if agreed is None else (agreed, "the contract"),
             has_contract=not contract.is_silent,
             target_fields=contract.targets(),
+            splits=tuple(subject.siblings),
             violations=contract.size(subject.num_samples),
         )
+
+
+def _role(subject: Subject) -> Literal["train", "evaluation"] | None:
+    """By its name in TARGET; a loader alone that shuffles trains."""
+    name = next((name for name, one in subject.siblings.items() if one is subject), "")
+    if name:
+        return "train" if name == next(iter(subject.siblings)) else "evaluation"
+    sampler = getattr(subject.loader, "sampler", None)
+    draws = "Random" in type(sampler).__name__ or getattr(sampler, "shuffle", False) is True
+    return "train" if draws else None
+
+
+def _start_method(subject: Subject) -> str | None:
+    """How its workers are started: the loader's own context, else what the interpreter takes."""
+    context = getattr(subject.loader, "multiprocessing_context", None)
+    if isinstance(context, str):
+        return context
+    if context is not None:
+        return str(context.get_start_method())
+    return multiprocessing.get_start_method(allow_none=True) or multiprocessing.get_all_start_methods()[0]

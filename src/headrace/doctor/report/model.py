@@ -49,6 +49,8 @@ class FindingRow(msgspec.Struct, frozen=True, kw_only=True):
     where: str | None
     evidence: dict[str, Any]
     fix: ChosenFix
+    split: str | None = None
+    """Name of the loader that has it, where TARGET has several: train, val, ...; null: the only one."""
 
 
 class SkippedRow(msgspec.Struct, frozen=True, kw_only=True):
@@ -123,6 +125,12 @@ class Report(msgspec.Struct, frozen=True, kw_only=True):
     """Codes of the rules that judged and found nothing."""
     verdict: Literal["clean", "findings", "inconclusive"]
     """inconclusive: no finding, but so little could be examined that silence proves nothing; the reasons are in `skipped`."""
+
+    def text(self, *, width: int = 80) -> str:
+        """Returns the report as `headrace diagnose` prints it, wrapped at `width` columns."""
+        from headrace.doctor.report.text import render  # a rendering of this model, which knows no renderings else
+
+        return render(self, width=width)
 
     @property
     def exit_status(self) -> int:

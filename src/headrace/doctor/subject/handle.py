@@ -9,7 +9,7 @@ import importlib
 import inspect
 import pathlib
 import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from types import ModuleType
 from typing import Any
 
@@ -38,6 +38,8 @@ class Subject:
         self.dataset: Any = target if self.loader is None else self.loader.dataset
         self.is_iterable = _is_iterable(self.dataset)
         self._plan = None if self.is_iterable else self._make_plan()
+        self.siblings: Mapping[str, Subject] = {}
+        """Every loader of TARGET by name, this one among them: train, val, ...; one alone has the empty name."""
 
     def _make_plan(self) -> Plan:
         """Ids, paths and classes are what `headrace.DataLoader` says they are; nothing is read by it."""

@@ -1,0 +1,274 @@
+"""Three ways to start the process in which the lab runs what is examined.
+
+    Nursery       a fresh interpreter that has imported torch once; each child is a fork of it: milliseconds, nothing shared
+    ForkOfCaller  a fork of this very process: the only way to hold an object that exists nowhere else (a notebook's)
+    FreshStart    a new interpreter for each child: where there is no fork
+
+All of them give the child the same descriptors and the same life: a session of its own, its output in our pipe, an end
+with its parent.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import dataclasses
+import gc
+import json
+import os
+import signal
+import socket
+import struct
+import subprocess
+import sys
+import time
+import warnings
+from collections.abc import Callable
+from typing import Any, Protocol
+
+__all__ = ["Descriptors", "ForkOfCaller", "FreshStart", "Launcher", "Nursery", "Process", "launcher_for"]
+
+POLL_S = 0.01
+NURSERY_END_S = 2.0
+"""Seconds that a nursery has to end by itself when nobody needs it any more."""
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class Descriptors:
+    """What a child inherits, as numbers in the starting process."""
+
+    connection: int
+    recorder: int
+    dump: int
+    output: int
+    """Its standard output and error."""
+
+
+class Process(Protocol):
+    """What the lab needs of a running child, as `subprocess.Popen` has it."""
+
+    @property
+    def pid(self) -> int:
+        """Its number."""
+        ...
+
+    def poll(self) -> int | None:
+        """Exit status, or minus the signal; None while it lives."""
+        ...
+
+    def wait(self, timeout: float | None = None) -> int:
+        """Waits for the end, or raises `subprocess.TimeoutExpired`."""
+        ...
+
+    def send_signal(self, sig: int) -> None:
+        """Nothing happens if it has ended."""
+        ...
+
+
+class Launcher(Protocol):
+    """Starts children."""
+
+    def start(self, descriptors: Descriptors) -> Process:
+        """Returns a child that runs `doctor.lab_child` on these descriptors."""
+        ...
+
+    def close(self) -> None:
+        """Gives back what it keeps between children."""
+        ...
+
+
+def launcher_for(spec: str) -> Launcher:
+    """Returns the fastest way there is on this platform to start children for a TARGET of the command line."""
+    return Nursery(spec) if sys.platform == "linux" else FreshStart(spec)
+
+
+class FreshStart:
+    """A new interpreter for each child."""
+
+    def __init__(self, spec: str) -> None:
+        self._spec = spec
+
+    def start(self, descriptors: Descriptors) -> Process:
+        """Starts `python -m headrace.doctor.lab_child`."""
+        numbers = (descriptors.connection, descriptors.recorder, descriptors.dump)
+        return subprocess.Popen(
+            # -P: the folder in which one happens to be does not get in the way of the child's own imports.
+            [sys.executable, "-P", "-m", "headrace.doctor.lab_child", *map(str, [*numbers, os.getpid()]), self._spec],
+            stdin=subprocess.DEVNULL,
+            stdout=descriptors.output,
+            stderr=descriptors.output,
+            pass_fds=numbers,
+            start_new_session=True,  # one group to end, and Ctrl-C on the terminal reaches only this process
+            env={**os.environ, "PYTHONUNBUFFERED": "1"},
+        )
+
+    def close(self) -> None:
+        """Keeps nothing."""
+
+
+class Nursery:
+    """Children are forks of one fresh interpreter that has imported torch and nothing of the user's.
+
+    It starts at once and imports while the caller does other things; it ends with its caller, even by SIGKILL.
+    """
+
+    def __init__(self, spec: str) -> None:
+        self._spec = spec
+        self._door, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        with theirs:
+            self._process = subprocess.Popen(
+                [sys.executable, "-P", "-m", "headrace.doctor.nursery", str(theirs.fileno()), str(os.getpid())],
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.DEVNULL,
+                pass_fds=[theirs.fileno()],
+                start_new_session=True,
+                env={**os.environ, "PYTHONUNBUFFERED": "1"},
+            )
+
+    def start(self, descriptors: Descriptors) -> Process:
+        """Asks for a fork; waits until it is there.
+
+        Raises:
+            OSError: the nursery has ended.
+        """
+        told, tell = os.pipe()
+        request = json.dumps({"spec": self._spec, "cwd": _folder(), "env": dict(os.environ)}).encode(
+            "utf-8", "surrogateescape"
+        )
+        numbers = [descriptors.connection, descriptors.recorder, descriptors.dump, descriptors.output, tell]
+        try:
+            # The environment may be larger than one packet: it travels through a file of its own.
+            with contextlib.closing(_sealed(request)) as file:
+                socket.send_fds(self._door, [b"child"], [*numbers, file.fileno()])
+        finally:
+            os.close(tell)
+        return _Nursed(told)
+
+    def close(self) -> None:
+        """Ends the nursery; its children have ended."""
+        self._door.close()
+        try:
+            self._process.wait(NURSERY_END_S)
+        except subprocess.TimeoutExpired:
+            self._process.kill()
+            self._process.wait()
+
+
+class _Nursed:
+    """A child of the nursery: it is the nursery's to wait for, and tells of its end through a pipe."""
+
+    _NUMBER = struct.Struct("<i")
+
+    def __init__(self, told: int) -> None:
+        self._told = told
+        self._code: int | None = None
+        first = os.read(told, self._NUMBER.size)
+        if len(first) < self._NUMBER.size:
+            os.close(told)
+            raise OSError("the process that starts children has ended")
+        self.pid: int = self._NUMBER.unpack(first)[0]
+        os.set_blocking(told, False)
+
+    def poll(self) -> int | None:
+        """As `Process.poll`."""
+        if self._code is None:
+            with contextlib.suppress(BlockingIOError):
+                last = os.read(self._told, self._NUMBER.size)
+                # Nothing: the nursery itself was ended, and its children with it.
+                self._code = self._NUMBER.unpack(last)[0] if last else -signal.SIGKILL
+                os.close(self._told)
+        return self._code
+
+    def wait(self, timeout: float | None = None) -> int:
+        """As `Process.wait`."""
+        return _wait(self.poll, timeout)
+
+    def send_signal(self, sig: int) -> None:
+        """As `Process.send_signal`."""
+        if self.poll() is None:
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(self.pid, sig)
+
+
+class ForkOfCaller:
+    """Children are forks of this process, which hold its objects as they are now; whatever they do stays in them."""
+
+    def __init__(self, target: Any) -> None:
+        self._target = target
+
+    def start(self, descriptors: Descriptors) -> Process:
+        """Forks."""
+        parent = os.getpid()
+        sys.stdout.flush()
+        sys.stderr.flush()
+        with warnings.catch_warnings():
+            # Python warns that a process with threads forks. The child starts no thread pool that the caller had, and
+            # ends without running anything of the caller's.
+            warnings.simplefilter("ignore", DeprecationWarning)
+            pid = os.fork()
+        if pid:
+            return _Forked(pid)
+        status = 1
+        try:
+            gc.freeze()  # the caller's objects are not collected here: their finalizers are the caller's
+            from headrace.doctor.lab_child import run_fork
+
+            run_fork(self._target, descriptors, parent)
+            status = 0
+        finally:
+            os._exit(status)
+
+    def close(self) -> None:
+        """Keeps nothing."""
+
+
+class _Forked:
+    """A child of this process that `subprocess` does not know."""
+
+    def __init__(self, pid: int) -> None:
+        self.pid = pid
+        self._code: int | None = None
+
+    def poll(self) -> int | None:
+        """As `Process.poll`."""
+        if self._code is None:
+            try:
+                pid, status = os.waitpid(self.pid, os.WNOHANG)
+            except ChildProcessError:  # the caller waits for all of its children itself
+                self._code = 0
+            else:
+                self._code = os.waitstatus_to_exitcode(status) if pid else None
+        return self._code
+
+    def wait(self, timeout: float | None = None) -> int:
+        """As `Process.wait`."""
+        return _wait(self.poll, timeout)
+
+    def send_signal(self, sig: int) -> None:
+        """As `Process.send_signal`."""
+        if self.poll() is None:
+            os.kill(self.pid, sig)
+
+
+def _wait(poll: Callable[[], int | None], timeout: float | None) -> int:
+    deadline = None if timeout is None else time.monotonic() + timeout
+    while (code := poll()) is None:
+        if deadline is not None and time.monotonic() >= deadline:
+            raise subprocess.TimeoutExpired("child", timeout or 0.0)
+        time.sleep(POLL_S)
+    return code
+
+
+def _folder() -> str | None:
+    try:
+        return os.getcwd()  # noqa: PTH109 - a text, and it may be gone
+    except OSError:
+        return None
+
+
+def _sealed(data: bytes) -> Any:
+    import tempfile
+
+    file = tempfile.TemporaryFile()  # noqa: SIM115 - closed by the caller
+    file.write(data)
+    file.flush()
+    return file
