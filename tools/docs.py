@@ -9,9 +9,11 @@ from __future__ import annotations
 import ast
 import dataclasses
 import functools
+import importlib
 import inspect
 import json
 import pathlib
+import pkgutil
 import re
 import sys
 from collections.abc import Iterable, Iterator
@@ -158,13 +160,22 @@ def evidence_table(record: type[Any]) -> str:
 
 def records_of(kinds: Iterable[type[Any]]) -> list[type[Any]]:
     """The kinds of evidence and the records that their fields hold, each once, outermost first."""
-    known = {name: getattr(module, name) for module in (evidence, view) for name in module.__all__}
+    known = known_records()
     found = list(kinds)
     for record in found:
         for field in dataclasses.fields(record):
             inner = [known[word] for word in re.findall(r"\w+", str(field.type)) if word in known]
             found += [kind for kind in inner if isinstance(kind, type) and kind not in found]
     return found
+
+
+def known_records() -> dict[str, type[Any]]:
+    """Every public record that evidence is made of, by name."""
+    topics = [
+        importlib.import_module(f"{evidence.__name__}.{found.name}")
+        for found in pkgutil.iter_modules(evidence.__path__)
+    ]
+    return {name: getattr(module, name) for module in (*topics, view) for name in module.__all__}
 
 
 def _class_tree(record: type[Any]) -> ast.ClassDef:

@@ -158,8 +158,16 @@ def _name_of(target: Any) -> str:
 
 def _catalogue(options: Options) -> tuple[Rule, ...]:
     from headrace.doctor.catalogue import rules
+    from headrace.doctor.watch.kinds import is_watched
 
-    return rules(options.select, options.ignore)
+    chosen = rules(options.select, options.ignore)
+    kept = tuple(rule for rule in chosen if not is_watched(rule))
+    if chosen and not kept:
+        raise ConfigurationError(
+            f"{', '.join(rule.code for rule in chosen)}: only a running script shows that",
+            do="headrace watch train.py",
+        )
+    return kept
 
 
 def _say_nothing(_: str) -> None:

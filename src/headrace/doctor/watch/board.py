@@ -55,7 +55,7 @@ class Boards:
             file.close()
             os.ftruncate(descriptor, NUM_BOARDS * _BOARD * 8)
         self.descriptor = descriptor
-        self._memory = memoryview(mmap.mmap(descriptor, NUM_BOARDS * _BOARD * 8)).cast("d")
+        self._memory: memoryview[float] = memoryview(mmap.mmap(descriptor, NUM_BOARDS * _BOARD * 8)).cast("d")
         self._free = list(range(NUM_BOARDS))[::-1]
 
     def take(self) -> Board | None:
@@ -91,12 +91,12 @@ def _opened(descriptor: Any) -> Boards:
 class Board:
     """The slots of one loader."""
 
-    def __init__(self, number: int, memory: memoryview) -> None:
+    def __init__(self, number: int, memory: memoryview[float]) -> None:
         self.number = number
         self._memory = memory
         self._ring = memory[MAX_WORKERS * Slot.COUNT :]
 
-    def worker(self, number: int) -> memoryview:
+    def worker(self, number: int) -> memoryview[float]:
         """Returns the sums of one worker, to be read and written by `Slot`."""
         return self._memory[number * Slot.COUNT : (number + 1) * Slot.COUNT]
 

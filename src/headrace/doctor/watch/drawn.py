@@ -115,7 +115,8 @@ class Drawn:
 
 def shared_rows(first: Drawn, second: Drawn) -> tuple[int, tuple[int, ...]]:
     """Returns how many samples both drew, and the first few of them."""
-    total, few = 0, []
+    total = 0
+    few: list[int] = []
     for name, marks in first.rows.items():
         others = second.rows.get(name)
         if others is not None and len(others) == len(marks):
@@ -153,7 +154,7 @@ def _sole_inner(dataset: Any) -> Any:
     """
     from torch.utils.data import Dataset
 
-    held = [value for value in vars(dataset).values() if isinstance(value, Dataset)] if hasattr(dataset, "__dict__") else []
+    held: list[Any] = [value for value in getattr(dataset, "__dict__", {}).values() if isinstance(value, Dataset)]
     return held[0] if len(held) == 1 and len(held[0]) == len(dataset) else None
 
 

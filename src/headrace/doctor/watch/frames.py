@@ -19,7 +19,7 @@ _PASS_ON = (_PACKAGE, f"{os.sep}tqdm{os.sep}", f"{os.sep}rich{os.sep}")
 
 def user_place(frame: FrameType | None = None) -> str | None:
     """Returns `file:line` of the innermost frame of the user's code; None if there is none."""
-    frame = frame or sys._getframe(1)  # noqa: SLF001 - the documented way without building a whole stack
+    frame = frame or sys._getframe(1)
     found: FrameType | None = frame
     while found is not None:
         name = found.f_code.co_filename
@@ -31,7 +31,7 @@ def user_place(frame: FrameType | None = None) -> str | None:
 
 def is_called_directly(frame: FrameType | None = None) -> bool:
     """True if the user's own code makes the call, and not a training library for it; progress bars do not count."""
-    found: FrameType | None = frame or sys._getframe(1)  # noqa: SLF001
+    found: FrameType | None = frame or sys._getframe(1)
     while found is not None and any(part in found.f_code.co_filename for part in _PASS_ON):
         found = found.f_back
     return found is not None and _is_users(found.f_code.co_filename)

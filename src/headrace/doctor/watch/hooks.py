@@ -14,7 +14,7 @@ from typing import Any
 
 __all__ = ["Hooks"]
 
-Look = Callable[[Any], None]
+Look = Callable[[Any], object]
 """Told the object; must not raise, must not keep it."""
 
 
@@ -99,7 +99,7 @@ class _After(_Method):
         look = self._look
         # starmap calls the method, map calls the look: both are built in, so neither is a frame. A StopIteration of
         # the method ends them, which is a StopIteration again.
-        return map(lambda result: look(instance, result), itertools.starmap(method, itertools.repeat(()))).__next__
+        return map(lambda result: look(instance, result), itertools.starmap(method, itertools.repeat(()))).__next__  # noqa: C417 - a generator would be a frame
 
 
 class _Attribute:

@@ -11,12 +11,14 @@ from types import ModuleType
 __all__ = ["when_imported"]
 
 
-def when_imported(name: str, then: Callable[[], None]) -> None:
-    """Calls `then` once the module has been imported: now, if it is there already."""
+def when_imported(name: str, then: Callable[[], None]) -> Callable[[], None]:
+    """Calls `then` once the module has been imported: now, if it is there already. Returns what ends the waiting."""
     if name in sys.modules and not getattr(sys.modules[name].__spec__, "_initializing", False):
         then()
-        return
-    sys.meta_path.insert(0, _Finder(name, then))
+        return lambda: None
+    finder = _Finder(name, then)
+    sys.meta_path.insert(0, finder)
+    return finder.end
 
 
 class _Finder:
@@ -26,8 +28,17 @@ class _Finder:
         self._name = name
         self._then = then
 
+    def end(self) -> None:
+        """Waits no more."""
+        self._then = lambda: None
+        if self in sys.meta_path:
+            sys.meta_path.remove(self)
+
     def find_spec(
-        self, name: str, path: Sequence[str] | None = None, target: ModuleType | None = None
+        self,
+        name: str,
+        path: Sequence[str] | None = None,  # noqa: ARG002 - the import system's words
+        target: ModuleType | None = None,  # noqa: ARG002
     ) -> ModuleSpec | None:
         """Answers for one name, once; None for every other."""
         if name != self._name:
@@ -39,12 +50,12 @@ class _Finder:
         if spec is None or loader is None:  # not installed: the next attempt may find it
             sys.meta_path.insert(0, self)
             return None
-        execute, then = loader.exec_module, self._then
+        execute = loader.exec_module
 
         def execute_and_tell(module: ModuleType) -> None:
             del loader.exec_module
             execute(module)
-            then()
+            self._then()
 
         try:
             loader.exec_module = execute_and_tell  # type: ignore[method-assign]

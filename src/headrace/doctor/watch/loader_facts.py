@@ -16,7 +16,7 @@ MOST_DEEP = 4
 def facts_of(loader: Any) -> LoaderFacts:
     """Returns the settings of a DataLoader."""
     sampler = _innermost(loader.batch_sampler if loader.batch_sampler is not None else loader.sampler)
-    is_stream = loader._dataset_kind != 0  # noqa: SLF001 - torch has no public word for it
+    is_stream = loader._dataset_kind != 0
     return LoaderFacts(
         kind=kind_name(loader),
         dataset_kind=kind_name(loader.dataset),

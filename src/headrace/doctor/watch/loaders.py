@@ -17,11 +17,11 @@ from headrace.doctor.evidence.passes import LoaderTraces
 from headrace.doctor.evidence.stages import StageTimes
 from headrace.doctor.watch.board import Boards
 from headrace.doctor.watch.drawn import Roots, shared_rows
+from headrace.doctor.watch.frames import is_called_directly, user_place
 from headrace.doctor.watch.hooks import Hooks
 from headrace.doctor.watch.loader_facts import epoch_holders, facts_of
 from headrace.doctor.watch.meter import Meter
 from headrace.doctor.watch.own_loader import hook_own_loader
-from headrace.doctor.watch.frames import is_called_directly, user_place
 from headrace.doctor.watch.record import LoaderFacts, LoaderRecord, PassRecord
 from headrace.doctor.watch.timeline import Timeline
 from headrace.doctor.watch.workers import WorkerLoop, hook_fetchers, measure_with
@@ -31,7 +31,7 @@ __all__ = ["LoaderObserver"]
 
 MOST_LOADERS = 300
 """Loaders that are followed; a script that makes one for each step is understood by then."""
-_PASS = "_headrace_pass"
+_WALK = "_headrace_walk"
 _MARK = "_headrace_mark"
 
 
@@ -62,7 +62,7 @@ class LoaderObserver:
 
         hooks = self._hooks
         # The last thing that a DataLoader does while it is made.
-        hooks.before(DataLoader, "check_worker_number_rationality", self._record)
+        hooks.before(DataLoader, "check_worker_number_rationality", self._sees)
         hooks.before(DataLoader, "__iter__", self._opens)
         hooks.before(_BaseDataLoaderIter, "__next__", self._asks)
         hooks.after(_BaseDataLoaderIter, "_next_index", self._draws)
@@ -121,15 +121,26 @@ class LoaderObserver:
 
     # What the hooks tell.
 
-    def _record(self, loader: Any, facts_of: Callable[[Any], LoaderFacts] = facts_of) -> LoaderRecord | None:
-        """The record of a loader, made at the first look; None beyond the number that is followed."""
+    def _sees(self, loader: Any) -> None:
+        try:
+            self._record(loader, where=user_place())
+        except Exception:  # noqa: S110 - the user's loader is made, whatever the observer meets
+            pass
+
+    def _record(
+        self, loader: Any, facts_of: Callable[[Any], LoaderFacts] = facts_of, where: str | None = None
+    ) -> LoaderRecord | None:
+        """The record of a loader, made at the first look; None beyond the number that is followed.
+
+        Where it was made is only known if that is the first look.
+        """
         known = self._known.get(id(loader))
         if known is not None and known[0]() is loader:
             return known[1]
         if len(self._records) >= MOST_LOADERS:
             self._num_unlisted += 1
             return None
-        record = LoaderRecord(len(self._records), user_place(), self._roots)
+        record = LoaderRecord(len(self._records), where, self._roots)
         key = id(loader)
         self._known[key] = (weakref.ref(loader, lambda _: self._gone(key, record)), record)
         self._records.append(record)
@@ -173,10 +184,10 @@ class LoaderObserver:
     def _begins(self, iterator: Any) -> None:
         """`iter(loader)` makes an iterator, or resets the one of persistent workers."""
         opening = getattr(self._opening, "now", None)
-        known = iterator.__dict__.get(_PASS)
+        known = iterator.__dict__.get(_WALK)
         if known is not None and known.num_asked == 0:  # torch sets the counter to 0 twice
             return
-        iterator.__dict__[_PASS] = iterator.__dict__[_MARK] = None
+        iterator.__dict__[_WALK] = iterator.__dict__[_MARK] = None
         dataset = iterator.__dict__.get("_dataset")
         if opening is None or opening[2] != id(dataset):
             return
@@ -194,17 +205,17 @@ class LoaderObserver:
             walk.meter = Meter(record.board.worker(0))
         if hasattr(dataset, "__getitem__") and record.drawn.is_known:
             iterator.__dict__[_MARK] = record.drawn.follow(dataset)
-        iterator.__dict__[_PASS] = walk
+        iterator.__dict__[_WALK] = walk
 
     def _asks(self, iterator: Any) -> None:
-        walk: PassRecord | None = iterator.__dict__.get(_PASS)
+        walk: PassRecord | None = iterator.__dict__.get(_WALK)
         if walk is not None:
             walk.ask(time.perf_counter())
             measure_with(walk.meter)
 
     def _draws(self, iterator: Any, index: Any) -> Any:
         try:
-            walk: PassRecord | None = iterator.__dict__.get(_PASS)
+            walk: PassRecord | None = iterator.__dict__.get(_WALK)
             if walk is not None:
                 rows = _rows(index, iterator)
                 walk.draw(rows)
@@ -222,7 +233,7 @@ class LoaderObserver:
             if number == 0:
                 self._begins(iterator)
                 return
-            walk: PassRecord | None = iterator.__dict__.get(_PASS)
+            walk: PassRecord | None = iterator.__dict__.get(_WALK)
             if walk is None or number != walk.num_batches + 1:
                 return
             now = time.perf_counter()
@@ -230,7 +241,12 @@ class LoaderObserver:
                 walk.meter.end()
                 measure_with(None)
             record = walk.owner
-            if number > 1 and record.board is not None and walk.meter is None and iterator.__dict__.get("_in_order", True):
+            if (
+                number > 1
+                and record.board is not None
+                and walk.meter is None
+                and iterator.__dict__.get("_in_order", True)
+            ):
                 ready_s = record.board.ready_s(iterator.__dict__["_rcvd_idx"] - 1)
                 if ready_s is not None and walk.started_s <= ready_s <= now:
                     record.waits.add_handover(now - max(walk.asked_s, ready_s))
@@ -239,7 +255,7 @@ class LoaderObserver:
             if self.on_batch is not None:
                 self.on_batch(now)
         except Exception:
-            iterator.__dict__[_PASS] = None
+            iterator.__dict__[_WALK] = None
 
     def _hook_set_epoch(self, kind: type) -> None:
         owner = next((base for base in kind.__mro__ if "set_epoch" in vars(base)), None)
@@ -271,4 +287,3 @@ def _rows(index: Any, iterator: Any) -> Sequence[int] | None:
     if type(first) is int:
         return index
     return [row.__index__() for row in index] if hasattr(first, "__index__") else None
-

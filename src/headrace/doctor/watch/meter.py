@@ -24,7 +24,7 @@ DETAIL_EVERY = 4
 class Meter:
     """Fills the slots of one worker."""
 
-    def __init__(self, slots: memoryview) -> None:
+    def __init__(self, slots: memoryview[float]) -> None:
         self._slots = slots
         self._begun_s = self._joined_s = -1.0
         self._ended_s = -1.0

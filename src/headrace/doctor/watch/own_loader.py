@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import functools
 import time
 from collections.abc import Callable, Generator, Iterator
 from typing import Any
 
+from headrace.doctor.watch.frames import is_called_directly, user_place
 from headrace.doctor.watch.hooks import Hooks
 from headrace.doctor.watch.loader_facts import kind_name
-from headrace.doctor.watch.frames import is_called_directly, user_place
 from headrace.doctor.watch.record import LoaderFacts, LoaderRecord
 from headrace.doctor.watch.timeline import Timeline
 
@@ -16,13 +17,20 @@ __all__ = ["hook_own_loader"]
 
 
 def hook_own_loader(
-    hooks: Hooks, record_of: Callable[[Any, Callable[[Any], LoaderFacts]], LoaderRecord | None], timeline: Timeline,
+    hooks: Hooks,
+    record_of: Callable[..., LoaderRecord | None],
+    timeline: Timeline,
     told: Callable[[float], None],
 ) -> None:
     """Hooks into `hr.DataLoader`."""
     from headrace.engine.loader import DataLoader
 
-    begin, hand_over = DataLoader.__iter__, DataLoader._hand_over  # noqa: SLF001 - one house
+    make, begin, hand_over = DataLoader.__init__, DataLoader.__iter__, DataLoader._hand_over
+
+    @functools.wraps(make)
+    def watched_init(loader: Any, *args: Any, **kwargs: Any) -> None:
+        make(loader, *args, **kwargs)
+        record_of(loader, _facts_of, user_place())
 
     def watched_iter(loader: Any) -> Iterator[Any]:
         record = record_of(loader, _facts_of)
@@ -50,14 +58,15 @@ def hook_own_loader(
             yield batch
             walk.ask(time.perf_counter())
 
+    hooks.replace(DataLoader, "__init__", watched_init)
     hooks.replace(DataLoader, "__iter__", watched_iter)
     hooks.replace(DataLoader, "_hand_over", watched_hand_over)
 
 
 def _facts_of(loader: Any) -> LoaderFacts:
     workers = loader.num_workers
-    sampler = loader._batch_sampler or loader._sampler  # noqa: SLF001 - one house
-    shuffles = bool(loader._arguments.shuffle) or sampler is not None  # noqa: SLF001
+    sampler = loader._batch_sampler or loader._sampler
+    shuffles = bool(loader._arguments.shuffle) or sampler is not None
     return LoaderFacts(
         kind="headrace.DataLoader",
         dataset_kind=kind_name(loader.dataset),

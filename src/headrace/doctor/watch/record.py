@@ -301,4 +301,3 @@ class LoaderRecord:
         if self.board is not None:
             self.keep_sums()
         return [] if self.sums is None or not any(sums[Slot.BATCHES] for sums in self.sums) else self.sums
-

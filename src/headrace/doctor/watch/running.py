@@ -54,6 +54,18 @@ class Run:
         """As a shell says it: 128 and the number of the signal that ended the script."""
         return self.status if self.status >= 0 else 128 - self.status
 
+    @property
+    def ending(self) -> str:
+        """How the script ended, in words."""
+        outcome = next((one.outcome for one in self.seen if one.outcome != "running"), "running")
+        if self.was_interrupted or outcome == "interrupted":
+            return "interrupted"
+        if self.status < 0:
+            return f"ended by {_signal_name(-self.status)}"
+        if self.status:
+            return f"failed with exit status {self.status}"
+        return "finished"
+
 
 def run_watched(words: Sequence[str]) -> Run:
     """Runs a command to its end.
@@ -74,7 +86,7 @@ def run_watched(words: Sequence[str]) -> Run:
             status=status,
             wall_s=time.monotonic() - begun_s,
             was_interrupted=was_interrupted,
-            seen=tuple(_told(folder)),
+            seen=tuple(_ended(one, status, was_interrupted) for one in _told(folder)),
         )
     finally:
         shutil.rmtree(folder, ignore_errors=True)
@@ -84,6 +96,14 @@ def _told(folder: pathlib.Path) -> list[Seen]:
     """Records of the processes that did something; the others started Python for another reason."""
     found = read_seen(folder)
     return [seen for seen in found if seen.num_batches or seen.num_steps] or found[:1]
+
+
+def _ended(seen: Seen, status: int, was_interrupted: bool) -> Seen:
+    """Says how a process ended that could not say it itself."""
+    if seen.outcome != "running" or not status:
+        return seen
+    is_asked = was_interrupted or -status in (signal.SIGINT, signal.SIGTERM)
+    return dataclasses.replace(seen, outcome="interrupted" if is_asked else "failed")
 
 
 def _command(words: Sequence[str]) -> list[str]:
@@ -144,6 +164,13 @@ def _wait_for(command: list[str], environment: dict[str, str]) -> tuple[int, boo
         while signal.sigtimedwait(PASSED_ON, 0) is not None:
             pass
         signal.pthread_sigmask(signal.SIG_SETMASK, before)
+
+
+def _signal_name(number: int) -> str:
+    try:
+        return signal.Signals(number).name
+    except ValueError:
+        return f"signal {number}"
 
 
 def _die_with(watcher: int) -> None:

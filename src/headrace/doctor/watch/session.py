@@ -13,6 +13,7 @@ import os
 import pathlib
 import sys
 import time
+from collections.abc import Callable
 from typing import Any
 
 from headrace.doctor.evidence import Evidence
@@ -26,7 +27,7 @@ __all__ = ["FOLDER_VARIABLE", "Session", "begin_in_child", "current"]
 
 FOLDER_VARIABLE = "HEADRACE_WATCH"
 """Environment variable that names the folder, in the watched script and in every process that it starts."""
-ROOMS = ("training", "models", "losses", "checkpoints")
+ROOMS = ("training", "models", "schedules", "losses", "checkpoints")
 """Modules beside this one that hold further observers."""
 SAVE_EVERY_S = 3.0
 """At most so much is lost in a crash. In a short script it is less: a quarter of its time."""
@@ -55,11 +56,21 @@ class Session:
         self._loaders.on_batch = self._has_batch
         self._observers = [self._loaders]
         self._is_installed = False
+        self._given: tuple[Any, ...] = ()
+        self._waiting: list[Callable[[], None]] = []
 
-    def begin(self) -> None:
-        """Sets the hooks as soon as the libraries are there."""
-        when_imported("torch", self._install)
-        when_imported("headrace.engine.loader", self._loaders.install_own)
+    def begin(self, known: tuple[Any, ...] = ()) -> None:
+        """Sets the hooks as soon as the libraries are there.
+
+        Args:
+            known: Models and optimizers that were made before; observers that want to be told of them are.
+        """
+        self._given = known
+        self._waiting = [
+            when_imported("torch", self._install),
+            when_imported("headrace.engine.loader", self._loaders.install_own),
+        ]
+        self._given = ()
 
     def _install(self) -> None:
         """Sets the hooks into torch. One observer that fails is left out; the script goes on as without us."""
@@ -70,12 +81,17 @@ class Session:
         for observer in list(self._observers):
             try:
                 observer.install()
+                meet = getattr(observer, "meet", None)
+                for one in self._given if callable(meet) else ():
+                    meet(one)  # type: ignore[misc]
             except Exception as error:
                 self._observers.remove(observer)
                 _complain(observer, error)
 
     def end(self) -> None:
         """Takes the hooks away; what was seen stays."""
+        for stop_waiting in self._waiting:
+            stop_waiting()
         for observer in reversed(self._observers):
             observer.uninstall()
 
@@ -135,8 +151,7 @@ class Session:
         self._process = os.getpid()
         self.began_s = time.perf_counter()
         self._make()
-        self._install()
-        when_imported("headrace.engine.loader", self._loaders.install_own)
+        self.begin()
         Finalize(None, self.save_end, exitpriority=-100)
 
     def _rank(self) -> tuple[int, int]:
@@ -167,7 +182,10 @@ def _others(timeline: Timeline) -> list[Observer]:
             continue
         module = importlib.import_module(name)
         kinds = [kind for kind in vars(module).values() if inspect.isclass(kind) and kind.__module__ == name]
-        found += [kind(timeline) for kind in kinds if all(hasattr(kind, word) for word in ("install", "seen"))]
+        for kind in kinds:
+            if all(hasattr(kind, word) for word in ("install", "uninstall", "seen")):
+                made: Any = kind
+                found.append(made(timeline) if inspect.signature(kind).parameters else made())
     return found
 
 

@@ -1,3 +1,4 @@
+# ruff: noqa: INP001 - a folder on the path, no package
 """Runs while the interpreter of a watched script starts; its folder is on the path only there.
 
 Everything else of the script, its arguments, `__main__`, its tracebacks, is then Python's own doing.
@@ -12,7 +13,7 @@ sys.path[:] = [entry for entry in sys.path if os.path.abspath(entry or ".") != _
 # The site's own customisation comes first, as it would without us.
 _this = sys.modules.pop("sitecustomize")
 try:
-    import sitecustomize  # noqa: F401
+    import sitecustomize  # type: ignore[import-not-found]  # noqa: F401
 except ModuleNotFoundError as _missing:
     if _missing.name != "sitecustomize":
         raise
