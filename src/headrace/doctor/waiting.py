@@ -43,6 +43,8 @@ TAIL = 0.6
 FEWEST_FOR_TAIL = 100
 IDLE = 0.3
 """Share of the workers' time without work, from which their number is not what limits."""
+OFTEN = 0.5
+"""Share of the steps that wait: a way that is too long is felt in most of them, a queue that runs empty in few."""
 FEWEST_MEASURED = 10
 MAIN = 0.5
 """Share of a batch's time from which one stage is called the cause."""
@@ -74,22 +76,26 @@ def waiting_kind(trace: StageTrace) -> Kind | None:
     share = wait_share(trace)
     if share < NOTED or trace.wait_s / trace.num_batches < FLOOR_S:
         return None
-    if slow_worker(trace) is not None:
+    # Batches that are ready and whose loop is not woken in time tell of a busy machine, not of the loader.
+    unready_s = trace.wait_s - (trace.handover_s or 0.0)
+    is_noted = unready_s >= max(NOTED * trace.loop_s, 0.5 * trace.wait_s)
+    if is_noted and slow_worker(trace) is not None:
         return "one-worker"
-    if trace.num_batches >= FEWEST_FOR_TAIL and trace.worst_wait_s >= TAIL * trace.wait_s:
+    if is_noted and trace.num_batches >= FEWEST_FOR_TAIL and trace.worst_wait_s >= TAIL * trace.wait_s:
         return "tail"
+    is_starved = share >= STARVED and _is_steady(trace)
     if _is_handover(trace):
-        return "starved" if share >= STARVED and _is_steady(trace) else None
+        return "starved" if is_starved and trace.num_waited > OFTEN * trace.num_batches else None
     idle = _idle_share(trace.workers)
     if idle is not None and idle >= IDLE:
-        return "bursts" if trace.num_waited <= 0.5 * trace.num_batches else None
-    return "starved" if share >= STARVED and _is_steady(trace) else None
+        return "bursts" if is_noted and trace.num_waited <= OFTEN * trace.num_batches else None
+    return "starved" if is_starved else None
 
 
 def stage_of(trace: StageTrace) -> tuple[Stage, float] | None:
     """Returns (the stage that takes most of a batch's time, which part of it); None if none does or nothing was seen."""
     if _is_handover(trace):
-        return "hand-over", (trace.handover_s or 0.0) / trace.wait_s
+        return "hand-over", min(1.0, (trace.handover_s or 0.0) / trace.wait_s)
     total_s = trace.fetch_s + trace.collate_s
     if trace.num_measured < FEWEST_MEASURED or total_s <= 0:
         return None
@@ -107,7 +113,7 @@ def slow_worker(trace: StageTrace) -> tuple[int, float] | None:
     """Returns (number of the one worker that takes much longer than the others, how many times); None: there is none."""
     if trace.num_workers < 2 or any(worker.num_batches < FEWEST_MEASURED for worker in trace.workers):
         return None
-    times = sorted((_batch_s(worker), number) for number, worker in enumerate(trace.workers))
+    times = sorted((worker.typical_s, number) for number, worker in enumerate(trace.workers))
     if len(times) < 2:
         return None
     slowest, number = times[-1]
@@ -154,7 +160,12 @@ def percent(share: float) -> str:
 
 
 def _is_handover(trace: StageTrace) -> bool:
-    return trace.num_workers > 0 and trace.handover_s is not None and trace.handover_s >= MAIN * trace.wait_s > 0
+    """True if the loop waits for what is on its way. Workers that are busy all the time are the limit themselves: if it
+    were the way from them, they would stand idle in front of it."""
+    if not trace.num_workers or trace.handover_s is None or not trace.handover_s >= MAIN * trace.wait_s > 0:
+        return False
+    idle = _idle_share(trace.workers)
+    return idle is not None and idle >= IDLE
 
 
 def _is_steady(trace: StageTrace) -> bool:
@@ -168,7 +179,3 @@ def _idle_share(workers: Iterable[WorkerTrace]) -> float | None:
     idle_s = sum(worker.idle_s for worker in workers)
     busy_s = sum(worker.fetch_s + worker.collate_s for worker in workers)
     return idle_s / (idle_s + busy_s) if busy_s > 0 else None
-
-
-def _batch_s(worker: WorkerTrace) -> float:
-    return (worker.fetch_s + worker.collate_s) / worker.num_batches

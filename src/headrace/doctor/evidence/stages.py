@@ -21,6 +21,8 @@ class WorkerTrace:
     """Of these, seconds in which the worker's thread computed."""
     collate_s: float
     """Seconds in which samples were joined."""
+    typical_s: float
+    """Seconds that a batch usually takes it: the geometric mean, which a few slow samples hardly move."""
     idle_s: float
     """Seconds between handing one batch over and being asked for the next one."""
 

@@ -20,6 +20,7 @@ def workers(
             fetch_s=(1 - collate) * num_batches * seconds,
             fetch_cpu_s=0.9 * (1 - collate) * num_batches * seconds,
             collate_s=collate * num_batches * seconds,
+            typical_s=seconds,
             idle_s=idle_s,
         )
         for seconds in batch_s

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from headrace.doctor.evidence.stages import StageTimes, StageTrace
-from headrace.doctor.made_up.stages import loop, times
+from headrace.doctor.made_up.stages import loop, times, workers
 from headrace.doctor.rule import Example, Finding, Fix, Rule
 from headrace.doctor.waiting import judged, percent, span, stage_of, waiting_kind
 
@@ -44,7 +44,7 @@ class HandoverBound(Rule):
         ]
 
     def _finding(self, trace: StageTrace, part: float) -> Finding:
-        size = "" if trace.batch_bytes is None else f" ({trace.batch_bytes / 2**20:,.1f} MiB in tensors and arrays)"
+        size = "" if trace.batch_bytes is None else f" ({_size(trace.batch_bytes)} of it in tensors and arrays)"
         return Finding(
             message=f"batches are ready and on their way in {percent(part)} of the waiting: "
             f"{span((trace.handover_s or 0.0) / trace.num_batches)} for each batch{size}",
@@ -64,17 +64,25 @@ class HandoverBound(Rule):
     sick = (
         Example(
             title="Large arrays through the pipe",
-            evidence=(times(loop(0.4, handover_s=18.0)),),
-            message="batches are ready and on their way in 90 % of the waiting: 36 ms for each batch (18.4 MiB in "
+            evidence=(times(loop(0.4, handover_s=18.0, workers=workers(0.05, 0.05, idle_s=20.0))),),
+            message="batches are ready and on their way in 90 % of the waiting: 36 ms for each batch (18.4 MiB of it in "
             "tensors and arrays)",
         ),
         Example(
             title="Batches of plain objects, whose size is not known",
-            evidence=(times(loop(0.3, handover_s=9.0, batch_bytes=None)),),
+            evidence=(times(loop(0.3, handover_s=9.0, batch_bytes=None, workers=workers(0.05, 0.05, idle_s=20.0))),),
             message="batches are ready and on their way in 60 % of the waiting: 18 ms for each batch",
         ),
     )
     healthy = (
         Example(title="Batches that come at once", evidence=(times(loop(0.4)),)),
+        Example(
+            title="Workers that are busy all the time: they are the limit, whatever the way takes",
+            evidence=(times(loop(0.4, handover_s=18.0)),),
+        ),
         Example(title="A hand-over that the loop does not feel", evidence=(times(loop(0.02, handover_s=0.9)),)),
     )
+
+
+def _size(num_bytes: float) -> str:
+    return f"{num_bytes / 2**20:,.1f} MiB" if num_bytes >= 2**20 else f"{num_bytes / 2**10:,.1f} KiB"

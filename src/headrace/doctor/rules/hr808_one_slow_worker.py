@@ -43,9 +43,9 @@ class OneSlowWorker(Rule):
         return found
 
     def _finding(self, trace: StageTrace, number: int, factor: float) -> Finding:
-        batch_s = [(one.fetch_s + one.collate_s) / one.num_batches for one in trace.workers]
+        batch_s = [one.typical_s for one in trace.workers]
         return Finding(
-            message=f"worker {number} of {trace.num_workers} takes {span(batch_s[number])} for a batch, {factor:.1f} times as "
+            message=f"worker {number} of {trace.num_workers} takes {span(batch_s[number])} for a usual batch, {factor:.1f} times as "
             f"long as the others; the loop waits in {percent(wait_share(trace))} of its time",
             severity="warning",
             confidence=0.8,
@@ -59,13 +59,13 @@ class OneSlowWorker(Rule):
         Example(
             title="The last of four workers",
             evidence=(times(loop(0.3, num_workers=4, workers=workers(0.1, 0.11, 0.1, 0.4))),),
-            message="worker 3 of 4 takes 400 ms for a batch, 4.0 times as long as the others; the loop waits in 30 % of "
+            message="worker 3 of 4 takes 400 ms for a usual batch, 4.0 times as long as the others; the loop waits in 30 % of "
             "its time",
         ),
         Example(
             title="One of two",
             evidence=(times(loop(0.12, workers=workers(0.25, 0.1))),),
-            message="worker 0 of 2 takes 250 ms for a batch, 2.5 times as long as the others; the loop waits in 12 % of "
+            message="worker 0 of 2 takes 250 ms for a usual batch, 2.5 times as long as the others; the loop waits in 12 % of "
             "its time",
         ),
     )

@@ -39,7 +39,9 @@ class Slot(enum.IntEnum):
     QUEUED_S = 6
     SIZED = 7
     BYTES = 8
-    COUNT = 9
+    LOG_S = 9
+    """Logarithms of the seconds that batches took: their mean is hardly moved by a few slow ones."""
+    COUNT = 10
 
 
 _BOARD = MAX_WORKERS * Slot.COUNT + 2 * RING

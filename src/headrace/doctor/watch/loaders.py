@@ -6,6 +6,7 @@ the loader's own. What is looked at are the few attributes that torch's iterator
 
 from __future__ import annotations
 
+import contextlib
 import threading
 import time
 import weakref
@@ -122,10 +123,8 @@ class LoaderObserver:
     # What the hooks tell.
 
     def _sees(self, loader: Any) -> None:
-        try:
+        with contextlib.suppress(Exception):  # the user's loader is made, whatever the observer meets
             self._record(loader, where=user_place())
-        except Exception:  # noqa: S110 - the user's loader is made, whatever the observer meets
-            pass
 
     def _record(
         self, loader: Any, facts_of: Callable[[Any], LoaderFacts] = facts_of, where: str | None = None

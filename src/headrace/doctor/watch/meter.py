@@ -7,6 +7,7 @@ The fetchers of torch read their attributes in a fixed order: `auto_collation` f
 from __future__ import annotations
 
 import functools
+import math
 import os
 import threading
 import time
@@ -71,6 +72,7 @@ class Meter:
                 if batch is not None:
                     slots[Slot.SIZED] += 1
                     slots[Slot.BYTES] += num_bytes(batch)
+            slots[Slot.LOG_S] += math.log(max(now - self._begun_s, 1e-7))
             slots[Slot.BATCHES] += 1
         self._begun_s = self._joined_s = -1.0
         self._ended_s = now

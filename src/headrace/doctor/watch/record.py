@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import collections
 import dataclasses
+import math
 from collections.abc import Sequence
 from typing import Any, Literal
 
@@ -283,6 +284,7 @@ class LoaderRecord:
                     fetch_s=sums[Slot.FETCH_S],
                     fetch_cpu_s=sums[Slot.FETCH_CPU_S],
                     collate_s=sums[Slot.COLLATE_S],
+                    typical_s=math.exp(sums[Slot.LOG_S] / sums[Slot.BATCHES]) if sums[Slot.BATCHES] else 0.0,
                     idle_s=sums[Slot.IDLE_S],
                 )
                 for sums in (fetched if facts.num_workers else ())

@@ -17,6 +17,7 @@ from headrace.doctor.waiting import (
     span,
     stage_of,
     wait_share,
+    waiting_kind,
 )
 from headrace.doctor.wording import count
 
@@ -67,6 +68,8 @@ def summarise(traces: LoaderTraces, times: StageTimes) -> dict[str, Any]:
             "batch_bytes": loop.batch_bytes,
             "limiting_stage": None if stage is None else stage[0],
             "limiting_part": None if stage is None else stage[1],
+            "waiting_kind": waiting_kind(loop),
+            "num_worst": loop.num_worst,
             "slow_worker": None if slow is None else slow[0],
         },
     }
@@ -92,49 +95,44 @@ def _sentences(target: Mapping[str, Any]) -> list[tuple[str, str]]:
         return [
             ("no loop", f"{count(watch['num_loaders'], 'loader')}, and no loop that took more than one batch of one")
         ]
-    what = "training loop" if loop["role"] == "train" else "loop over the loader"
     place = f", loader made at {loop['where']}" if loop["where"] else ""
-    told = [
-        (
-            what.split(maxsplit=1)[0] if loop["role"] == "train" else "loop",
-            f"{count(loop['num_batches'], 'step')} in {span(loop['loop_s'])}, {loop['batches_per_s'] or 0:.3g} steps/s"
-            f"{place}",
-        )
-    ]
+    label = "training" if loop["role"] == "train" else "loop"
+    steps = f"{count(loop['num_batches'], 'step')} in {span(loop['loop_s'])}, {loop['batches_per_s'] or 0:.3g} steps/s{place}"
+    told = [(label, steps)]
     if not loop["is_long_enough"]:
-        told.append(
-            (
-                "waiting",
-                f"too short to judge: {FEWEST_STEPS} steps and {FEWEST_S:g} s are needed to tell a habit from a start",
-            )
-        )
+        needed = f"{FEWEST_STEPS} steps and {FEWEST_S:g} s are needed to tell a habit from a start"
+        told.append(("waiting", f"too short to judge: {needed}"))
     else:
-        told.append(
-            (
-                "waiting",
-                f"for data in {percent(loop['wait_share'])} of the time ({span(loop['wait_s'])}, first batches not "
-                f"counted); the median step waits {span(loop['median_wait_s'])} and works {span(loop['median_step_s'])}",
-            )
+        share = (
+            f"for data in {percent(loop['wait_share'])} of the time ({span(loop['wait_s'])}, first batches not counted)"
         )
-        told.append(("who waits", _who(loop)))
+        median = f"the median step waits {span(loop['median_wait_s'])} and works {span(loop['median_step_s'])}"
+        told += [("waiting", f"{share}; {median}"), ("who waits", _who(loop))]
     told.append(("first batch", _starts(loop)))
     return told
 
 
 def _who(loop: Mapping[str, Any]) -> str:
     """Who waits for what."""
+    kind, stage = loop["waiting_kind"], loop["limiting_stage"]
     if loop["wait_share"] < 0.02:
         return "hardly anybody: batches are ready when the loop asks for them"
-    if loop["slow_worker"] is not None:
+    if kind == "one-worker":
         return f"the loop waits for worker {loop['slow_worker']}, which is slower than the others"
-    if loop["limiting_stage"] is None:
+    if kind == "tail":
+        return f"the loop waits for a few slow batches: {count(loop['num_worst'], 'step')} hold most of the waiting"
+    if kind == "bursts":
+        return "the loop waits now and then, when slow batches meet; in between its workers are idle"
+    if kind is None:
+        return "the loop waits a little; nothing of the loader's own explains it"
+    if stage is None:
         return "the loop waits for the loader; no single stage of it takes most of the time"
-    who = "workers" if loop["num_workers"] else "itself, because it loads without workers"
-    if loop["limiting_stage"] == "hand-over":
-        return f"the loop waits for batches that are ready: {WORDS['hand-over']} takes {percent(loop['limiting_part'])} of the waiting"
+    if stage == "hand-over":
+        return f"the loop waits for batches that are ready: {WORDS[stage]} takes {percent(loop['limiting_part'])} of the waiting"
+    who = "its workers" if loop["num_workers"] else "itself, because it loads without workers"
     return (
-        f"the loop waits for {'its ' if loop['num_workers'] else ''}{who}: {percent(loop['limiting_part'])} of the "
-        f"{span(loop['batch_s'])} that a batch takes is {WORDS[loop['limiting_stage']]}"
+        f"the loop waits for {who}: {percent(loop['limiting_part'])} of the {span(loop['batch_s'])} that a batch takes is "
+        f"{WORDS[stage]}"
     )
 
 
