@@ -65,7 +65,9 @@ def command(
 
     rules = watched_rules(parse_codes(select), parse_codes(ignore))
     run = run_watched(script)
-    report = make_report(run.seen, rules, spec=_named(script), command=_typed(), ending=run.ending)
+    report = make_report(
+        run.seen, rules, spec=_named(script), command=_typed(), ending=run.ending, could_watch=run.could_watch
+    )
     is_told = not _is_other_rank() and not (quiet and report.verdict != "findings")
     if is_told or output is not None:
         _tell(report, output_format, output)

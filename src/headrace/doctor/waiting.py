@@ -160,8 +160,11 @@ def percent(share: float) -> str:
 
 
 def _is_handover(trace: StageTrace) -> bool:
-    """True if the loop waits for what is on its way. Workers that are busy all the time are the limit themselves: if it
-    were the way from them, they would stand idle in front of it."""
+    """True if the loop waits for what is on its way.
+
+    Workers that are busy all the time are the limit themselves: if it were the way from them, they would stand idle in
+    front of it.
+    """
     if not trace.num_workers or trace.handover_s is None or not trace.handover_s >= MAIN * trace.wait_s > 0:
         return False
     idle = _idle_share(trace.workers)

@@ -11,9 +11,13 @@ from types import ModuleType
 __all__ = ["when_imported"]
 
 
+_executed: set[str] = set()
+"""Modules whose code has run; Python says so of them a moment later."""
+
+
 def when_imported(name: str, then: Callable[[], None]) -> Callable[[], None]:
     """Calls `then` once the module has been imported: now, if it is there already. Returns what ends the waiting."""
-    if name in sys.modules and not getattr(sys.modules[name].__spec__, "_initializing", False):
+    if name in _executed or (name in sys.modules and not getattr(sys.modules[name].__spec__, "_initializing", False)):
         then()
         return lambda: None
     finder = _Finder(name, then)
@@ -55,6 +59,7 @@ class _Finder:
         def execute_and_tell(module: ModuleType) -> None:
             del loader.exec_module
             execute(module)
+            _executed.add(name)
             self._then()
 
         try:

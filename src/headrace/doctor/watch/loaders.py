@@ -16,7 +16,7 @@ from typing import Any
 from headrace.doctor.evidence import Evidence
 from headrace.doctor.evidence.passes import LoaderTraces
 from headrace.doctor.evidence.stages import StageTimes
-from headrace.doctor.watch.board import Boards
+from headrace.doctor.watch.board import Board, Boards
 from headrace.doctor.watch.drawn import Roots, shared_rows
 from headrace.doctor.watch.frames import is_called_directly, user_place
 from headrace.doctor.watch.hooks import Hooks
@@ -153,12 +153,23 @@ class LoaderObserver:
         return record
 
     def _gone(self, key: int, record: LoaderRecord) -> None:
-        """The loader was let go."""
+        """The loader was let go; an iterator of it may go on, as in `for batch in DataLoader(...)`."""
         known = self._known.get(key)
         if known is not None and known[1] is record:
             del self._known[key]
-        record.close(self.timeline.num_steps)
-        self._release(record)
+        record.is_gone = True
+
+    def _board(self) -> Board | None:
+        """A board for a loader; if all are taken, that of the loader that was let go first."""
+        if self._boards is None:
+            return None
+        board = self._boards.take()
+        if board is None:
+            for record in self._records:
+                if record.is_gone and record.board is not None:
+                    self._release(record)
+                    return self._boards.take()
+        return board
 
     def _release(self, record: LoaderRecord) -> None:
         if record.board is not None and self._boards is not None:
@@ -196,8 +207,8 @@ class LoaderObserver:
         num_workers = iterator.__dict__.get("_num_workers", 0)
         is_new = "_task_info" not in iterator.__dict__
         walk.num_workers_started = num_workers if is_new else 0
-        if record.board is None and self._boards is not None:
-            record.board = self._boards.take()
+        if record.board is None:
+            record.board = self._board()
         if self._loop is not None:
             self._loop.board = record.board
         if not num_workers and record.board is not None:

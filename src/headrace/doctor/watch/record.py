@@ -152,6 +152,7 @@ class LoaderRecord:
         self.waits = Waits()
         self.drawn = Drawn(roots)
         self.board: Board | None = None
+        self.is_gone = False
         self.sums: list[list[float]] | None = None
         self.places: collections.Counter[str] = collections.Counter()
         self.epochs: set[Any] = set()
@@ -213,6 +214,7 @@ class LoaderRecord:
             newest = self.current.trace(began_s, timeline.num_steps)
             passes.append(newest)
             starts += newest.num_worker_starts
+            short += newest.num_batches <= 1 and not newest.is_exhausted and self.is_gone
             hashes |= {newest.first_batch_hash} if newest.num_batches else set()
         fetched = self._fetched()
         num_prepared = sum(sums[Slot.BATCHES] for sums in fetched)

@@ -22,6 +22,7 @@ from collections.abc import Sequence
 
 from headrace.doctor.watch.seen import Seen, read_seen
 from headrace.doctor.watch.session import FOLDER_VARIABLE
+from headrace.doctor.watch.starting import MARK
 from headrace.errors import ConfigurationError
 
 __all__ = ["Run", "run_watched"]
@@ -46,6 +47,8 @@ class Run:
     wall_s: float
     was_interrupted: bool
     """True if it was asked to end by Ctrl-C or SIGTERM."""
+    could_watch: bool
+    """True if at least one interpreter of it let itself be watched."""
     seen: tuple[Seen, ...]
     """What its processes saw, one record for each that loaded data or trained; ranks in order."""
 
@@ -86,6 +89,7 @@ def run_watched(words: Sequence[str]) -> Run:
             status=status,
             wall_s=time.monotonic() - begun_s,
             was_interrupted=was_interrupted,
+            could_watch=any(folder.glob(f"*.{MARK}")),
             seen=tuple(_ended(one, status, was_interrupted) for one in _told(folder)),
         )
     finally:

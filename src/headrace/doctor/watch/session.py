@@ -41,9 +41,9 @@ current: Session | None = None
 class Session:
     """The observers of this process."""
 
-    def __init__(self, folder: pathlib.Path | None = None) -> None:
+    def __init__(self, folder: pathlib.Path | None = None, began_s: float | None = None) -> None:
         self.folder = folder
-        self.began_s = time.perf_counter()
+        self.began_s = time.perf_counter() if began_s is None else began_s
         self._observers: list[Observer] = []
         self._process = os.getpid()
         self._next_save_s = self.began_s
@@ -164,10 +164,10 @@ class Session:
         return self._ranks
 
 
-def begin_in_child(folder: str) -> None:
-    """Watches this process for `headrace watch`; called while the interpreter starts."""
+def begin_in_child(folder: str, began_s: float) -> None:
+    """Watches this process for `headrace watch`, whose interpreter started at `began_s`."""
     global current
-    current = Session(pathlib.Path(folder))
+    current = Session(pathlib.Path(folder), began_s)
     current.begin()
     os.register_at_fork(after_in_child=current.forked)
     atexit.register(current.save_end)

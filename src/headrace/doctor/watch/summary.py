@@ -60,7 +60,7 @@ def summarise(traces: LoaderTraces, times: StageTimes) -> dict[str, Any]:
             "median_wait_s": loop.median_wait_s,
             "median_step_s": loop.median_step_s,
             "batches_per_s": loop.num_batches / loop.loop_s if loop.loop_s else None,
-            "first_batch_s": None if trace is None else _first_waits(trace)[:1] and _first_waits(trace)[0],
+            "first_batch_s": None if trace is None else next(iter(_first_waits(trace)), None),
             "epoch_gap_s": None if trace is None else _gap(trace),
             "num_passes": None if trace is None else trace.num_passes,
             "num_workers": loop.num_workers,

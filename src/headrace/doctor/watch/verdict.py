@@ -39,7 +39,13 @@ def watched_rules(select: Iterable[str] = (), ignore: Iterable[str] = ()) -> tup
 
 
 def make_report(
-    seen: Sequence[Seen], rules: Iterable[Rule], *, spec: str, command: str, ending: str = "finished"
+    seen: Sequence[Seen],
+    rules: Iterable[Rule],
+    *,
+    spec: str,
+    command: str,
+    ending: str = "finished",
+    could_watch: bool = True,
 ) -> Report:
     """Returns the report of a run.
 
@@ -49,10 +55,11 @@ def make_report(
         spec: The script, as the user calls it.
         command: What was typed.
         ending: How the script ended, in words.
+        could_watch: False if no interpreter of the script let itself be watched.
     """
     chosen = tuple(rules)
     first = seen[0] if seen else None
-    judgements = [_judge(one, chosen, spec) for one in seen] or [([], _all_skipped(chosen), [])]
+    judgements = [_judge(one, chosen, spec) for one in seen] or [([], _all_skipped(chosen, could_watch), [])]
     findings, skipped, cleared = judgements[0]
     for one, (more, _, _) in zip(seen[1:], judgements[1:], strict=True):
         _add_rank(findings, more, one.rank)
@@ -124,8 +131,12 @@ def _too_short(evidence: dict[type[Evidence], Evidence]) -> str | None:
     )
 
 
-def _all_skipped(rules: Iterable[Rule]) -> list[SkippedRow]:
-    reason = "the script's Python could not be watched: headrace is not installed there, or it ignores PYTHONPATH"
+def _all_skipped(rules: Iterable[Rule], could_watch: bool) -> list[SkippedRow]:
+    reason = (
+        "the script imported neither torch nor headrace's loader"
+        if could_watch
+        else "the script's Python could not be watched: headrace is not installed there, or it ignores PYTHONPATH"
+    )
     return [SkippedRow(code=rule.code, name=rule.name, reason=reason) for rule in rules]
 
 

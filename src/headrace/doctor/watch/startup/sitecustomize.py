@@ -22,9 +22,9 @@ finally:
 
 if os.environ.get("HEADRACE_WATCH"):
     try:
-        from headrace.doctor.watch.session import begin_in_child
+        from headrace.doctor.watch.starting import begin
 
-        begin_in_child(os.environ["HEADRACE_WATCH"])
+        begin(os.environ["HEADRACE_WATCH"])
     except Exception as _error:  # another Python without headrace: the script runs, and is not seen
         if os.environ.get("HEADRACE_DEBUG"):
             sys.stderr.write(f"headrace: not watched: {type(_error).__name__}: {_error}\n")
