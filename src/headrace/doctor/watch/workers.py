@@ -81,11 +81,15 @@ class WorkerLoop:
         measure_with(meter)
 
     def __reduce__(self) -> Any:
-        return _rebuilt, (self.loop, self.boards, None if self.board is None else self.board.number)
+        # Without the loop: this object stands under its name, so pickle would not find it.
+        return _rebuilt, (self.boards, None if self.board is None else self.board.number)
 
 
-def _rebuilt(loop: Any, boards: Boards, number: int | None) -> WorkerLoop:
-    made = WorkerLoop(loop, boards)
+def _rebuilt(boards: Boards, number: int | None) -> WorkerLoop:
+    from torch.utils.data._utils import worker
+
+    found: Any = worker._worker_loop
+    made = WorkerLoop(found.loop if isinstance(found, WorkerLoop) else found, boards)
     made.board = None if number is None else boards.board(number)
     return made
 
