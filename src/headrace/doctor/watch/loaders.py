@@ -224,8 +224,8 @@ class LoaderObserver:
             measure_with(walk.meter)
 
     def _draws(self, iterator: Any, index: Any) -> Any:
+        walk: PassRecord | None = iterator.__dict__.get(_WALK)
         try:
-            walk: PassRecord | None = iterator.__dict__.get(_WALK)
             if walk is not None:
                 rows = _rows(index, iterator)
                 walk.draw(rows)
@@ -236,6 +236,8 @@ class LoaderObserver:
                     mark(rows)
         except Exception:  # sample numbers that are none
             iterator.__dict__[_MARK] = None
+            if walk is not None:
+                walk.owner.drawn.lose()
         return index
 
     def _yields(self, iterator: Any, number: int) -> None:

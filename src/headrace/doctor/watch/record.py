@@ -214,7 +214,7 @@ class LoaderRecord:
             newest = self.current.trace(began_s, timeline.num_steps)
             passes.append(newest)
             starts += newest.num_worker_starts
-            short += newest.num_batches <= 1 and not newest.is_exhausted and self.is_gone
+            short += newest.num_batches <= 1 and not newest.is_exhausted and (self.is_gone or self.num_passes > 1)
             hashes |= {newest.first_batch_hash} if newest.num_batches else set()
         fetched = self._fetched()
         num_prepared = sum(sums[Slot.BATCHES] for sums in fetched)
