@@ -10,7 +10,6 @@ own, so nobody locks; a reader may see a sum that lacks the newest batch, and th
 
 from __future__ import annotations
 
-import enum
 import mmap
 import os
 import tempfile
@@ -26,8 +25,8 @@ NUM_BOARDS = 64
 """Loaders with workers at one time. Memory that nobody writes to is not taken."""
 
 
-class Slot(enum.IntEnum):
-    """Sums that one worker keeps; plain numbers where they are used, for they are used for each batch."""
+class Slot:
+    """Sums that one worker keeps; plain numbers and no enumeration, for they are used for each batch."""
 
     BATCHES = 0
     FETCH_S = 1

@@ -8,6 +8,7 @@ of built-in iterators; the method itself runs with nobody in between.
 from __future__ import annotations
 
 import contextlib
+import functools
 import itertools
 from collections.abc import Callable
 from typing import Any
@@ -96,10 +97,9 @@ class _After(_Method):
         if instance is None:
             return self.__wrapped__
         method = self.__wrapped__.__get__(instance, owner)
-        look = self._look
         # starmap calls the method, map calls the look: both are built in, so neither is a frame. A StopIteration of
         # the method ends them, which is a StopIteration again.
-        return map(lambda result: look(instance, result), itertools.starmap(method, itertools.repeat(()))).__next__  # noqa: C417 - a generator would be a frame
+        return map(functools.partial(self._look, instance), itertools.starmap(method, itertools.repeat(()))).__next__
 
 
 class _Attribute:

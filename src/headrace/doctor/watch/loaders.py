@@ -213,7 +213,7 @@ class LoaderObserver:
             self._loop.board = record.board
         if not num_workers and record.board is not None:
             walk.meter = Meter(record.board.worker(0))
-        if hasattr(dataset, "__getitem__") and record.drawn.is_known:
+        if record.drawn.is_known and record.drawn.count != record.facts.num_samples:  # else nothing new can come
             iterator.__dict__[_MARK] = record.drawn.follow(dataset)
         iterator.__dict__[_WALK] = walk
 
@@ -221,7 +221,8 @@ class LoaderObserver:
         walk: PassRecord | None = iterator.__dict__.get(_WALK)
         if walk is not None:
             walk.ask(time.perf_counter())
-            measure_with(walk.meter)
+            if walk.meter is not None:
+                measure_with(walk.meter)
 
     def _draws(self, iterator: Any, index: Any) -> Any:
         walk: PassRecord | None = iterator.__dict__.get(_WALK)
@@ -248,10 +249,8 @@ class LoaderObserver:
             walk: PassRecord | None = iterator.__dict__.get(_WALK)
             if walk is None or number != walk.num_batches + 1:
                 return
-            now = time.perf_counter()
-            if walk.meter is not None:
-                walk.meter.end()
-                measure_with(None)
+            meter = walk.meter
+            now = time.perf_counter() if meter is None else meter.end()
             record = walk.owner
             if (
                 number > 1

@@ -98,7 +98,8 @@ class PassRecord:
             return
         wait_s = now - self.asked_s
         self.wait_s += wait_s
-        self.longest.add(wait_s)
+        if wait_s > self.longest.least_s:
+            self.longest.add(wait_s)
 
     def draw(self, rows: Sequence[int] | None) -> None:
         """The sampler gives the numbers of one batch; None: they cannot be read."""

@@ -30,9 +30,9 @@ FOLDER_VARIABLE = "HEADRACE_WATCH"
 ROOMS = ("training", "models", "schedules", "losses", "checkpoints")
 """Modules beside this one that hold further observers."""
 SAVE_EVERY_S = 3.0
-"""At most so much is lost in a crash. In a short script it is less: a quarter of its time."""
-SAVE_COST = 200
-"""Times its own duration between two saves: half a per cent at most."""
+"""At most so much is lost in a crash. Soon after the first batch it is less: half of the loop's time so far."""
+SAVE_SHARE, SAVE_FREE_S = 0.005, 0.02
+"""What writing may cost: this share of the process' time, and a few times at its beginning."""
 
 current: Session | None = None
 """The session of this process; None: it is not watched."""
@@ -45,6 +45,8 @@ class Session:
         self.folder = folder
         self.began_s = time.perf_counter() if began_s is None else began_s
         self._observers: list[Observer] = []
+        self._first_batch_s = -1.0
+        self._spent_s = 0.0
         self._process = os.getpid()
         self._next_save_s = self.began_s
         self._ranks = (int(os.environ.get("RANK", "0") or 0), int(os.environ.get("WORLD_SIZE", "1") or 1))
@@ -125,8 +127,11 @@ class Session:
             write_seen(self.folder, self.seen(outcome))
         except Exception as error:  # a full disk, a folder that is gone: the script matters more
             _complain(self, error)
-        took_s = time.perf_counter() - begun_s
-        self._next_save_s = begun_s + max(min(SAVE_EVERY_S, (begun_s - self.began_s) / 4), SAVE_COST * took_s, 0.1)
+        now = time.perf_counter()
+        self._spent_s += now - begun_s
+        gap_s = min(SAVE_EVERY_S, (now - self._first_batch_s) / 2 + 0.05)
+        affordable_s = self.began_s + (self._spent_s - SAVE_FREE_S) / SAVE_SHARE
+        self._next_save_s = max(now + gap_s, affordable_s)
 
     def save_end(self) -> None:
         """The last word, when the interpreter ends in its own way."""
@@ -141,6 +146,8 @@ class Session:
             return
         if os.getpid() != self._process:
             self._start_anew()
+        if self._first_batch_s < 0:
+            self._first_batch_s = now
         self.save()
 
     def _start_anew(self) -> None:

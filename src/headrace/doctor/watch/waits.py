@@ -95,19 +95,20 @@ class Longest:
     """The ten longest of many times."""
 
     def __init__(self) -> None:
-        self._heap: list[float] = []
+        self._heap = [-1.0] * 10
+        self.least_s = -1.0
+        """Shorter ones need not be added."""
 
     def add(self, seconds: float) -> None:
         """Keeps it if it is one of them."""
-        if len(self._heap) < 10:
-            heapq.heappush(self._heap, seconds)
-        elif seconds > self._heap[0]:
-            heapq.heapreplace(self._heap, seconds)
+        if seconds > self.least_s:
+            heapq.heappushpop(self._heap, seconds)
+            self.least_s = self._heap[0]
 
     @property
     def values(self) -> tuple[float, ...]:
         """Longest first."""
-        return tuple(sorted(self._heap, reverse=True))
+        return tuple(seconds for seconds in sorted(self._heap, reverse=True) if seconds >= 0)
 
 
 def _median(counts: list[int]) -> float:
