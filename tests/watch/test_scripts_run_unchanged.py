@@ -136,9 +136,15 @@ def test_a_crash_of_the_interpreter_still_ends_with_a_verdict(scripts, train, ki
 
 
 ENDLESS = """
-    def at_step(step):
-        time.sleep(0.02)
-    if __name__ == '__main__': main(2, epochs=1000, at_step=at_step)
+def at_step(step):
+    time.sleep(0.02)
+if __name__ == '__main__': main(2, epochs=1000, at_step=at_step)
+"""
+STOP = """
+def stop(number, frame):
+    print("saved", flush=True)
+    sys.exit(9)
+signal.signal(signal.SIGINT, stop)
 """
 
 
@@ -149,11 +155,18 @@ def _wait_for_steps(process, number):
     raise AssertionError(f"it ended: {process.stderr.read()}")
 
 
+def rest_of(process):
+    """What is printed from here on, on stdout and on stderr; the process has ended then."""
+    stdout, stderr = process.stdout.read(), process.stderr.read()
+    process.wait(60)
+    return stdout, stderr
+
+
 def test_ctrl_c_reaches_the_script_and_the_verdict_follows(scripts, train):
     process = scripts.start(sys.executable, "-m", "headrace.cli", "watch", train(ENDLESS))
     _wait_for_steps(process, 20)
     process.send_signal(signal.SIGINT)
-    stdout, stderr = process.communicate(timeout=60)
+    _, stderr = rest_of(process)
     assert "KeyboardInterrupt" in stderr
     assert "train.py: interrupted" in stderr
     assert process.returncode == 128 + signal.SIGINT
@@ -161,19 +174,11 @@ def test_ctrl_c_reaches_the_script_and_the_verdict_follows(scripts, train):
 
 
 def test_the_scripts_own_handler_of_ctrl_c_runs_and_its_status_counts(scripts, train):
-    script = train(
-        """
-        def stop(number, frame):
-            print("saved", flush=True)
-            sys.exit(9)
-        signal.signal(signal.SIGINT, stop)
-        """
-        + ENDLESS
-    )
+    script = train(STOP + ENDLESS)
     process = scripts.start(sys.executable, "-m", "headrace.cli", "watch", script)
     _wait_for_steps(process, 20)
     process.send_signal(signal.SIGINT)
-    stdout, stderr = process.communicate(timeout=60)
+    stdout, stderr = rest_of(process)
     assert stdout.endswith("saved\n")
     assert "WATCHED" in stderr
     assert process.returncode == 9
@@ -186,7 +191,7 @@ def test_a_second_ctrl_c_ends_a_script_that_does_not_listen(scripts, train):
     for _ in range(2):
         process.send_signal(signal.SIGINT)
         time.sleep(0.2)  # two signals of one kind that come together are one
-    _, stderr = process.communicate(timeout=60)
+    _, stderr = rest_of(process)
     assert "train.py: interrupted" in stderr
     assert process.returncode == 128 + signal.SIGKILL
     assert scripts.leftovers(str(scripts.folder)) == ([], [])
@@ -196,7 +201,7 @@ def test_sigterm_is_handed_on(scripts, train):
     process = scripts.start(sys.executable, "-m", "headrace.cli", "watch", train(ENDLESS))
     _wait_for_steps(process, 20)
     process.terminate()
-    _, stderr = process.communicate(timeout=60)
+    _, stderr = rest_of(process)
     assert "train.py: interrupted" in stderr
     assert process.returncode == 128 + signal.SIGTERM
 
@@ -205,7 +210,7 @@ def test_the_script_does_not_outlive_a_watcher_that_is_killed(scripts, train):
     process = scripts.start(sys.executable, "-m", "headrace.cli", "watch", train(ENDLESS))
     _wait_for_steps(process, 20)
     process.kill()
-    process.communicate(timeout=60)
+    rest_of(process)
     alive, _ = scripts.leftovers(str(scripts.folder))
     assert alive == []
 

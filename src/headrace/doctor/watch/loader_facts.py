@@ -30,6 +30,7 @@ def facts_of(loader: Any) -> LoaderFacts:
         shuffles=not is_stream and _shuffles(sampler),
         has_set_epoch=any(True for _ in epoch_holders(loader)),
         is_distributed=any(hasattr(part, "num_replicas") for part in _chain(loader.batch_sampler, loader.sampler)),
+        in_order=bool(getattr(loader, "in_order", True)),
     )
 
 

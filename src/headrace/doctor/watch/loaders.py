@@ -203,6 +203,7 @@ class LoaderObserver:
             return
         self._opening.now = None
         record, started_s, _ = opening
+        facts: LoaderFacts = record.facts
         walk = record.begin(started_s, self.timeline.num_steps)
         num_workers = iterator.__dict__.get("_num_workers", 0)
         is_new = "_task_info" not in iterator.__dict__
@@ -213,7 +214,9 @@ class LoaderObserver:
             self._loop.board = record.board
         if not num_workers and record.board is not None:
             walk.meter = Meter(record.board.worker(0))
-        if record.drawn.is_known and record.drawn.count != record.facts.num_samples:  # else nothing new can come
+        if num_workers and not facts.in_order:
+            walk.coming = None
+        if record.drawn.is_known and record.drawn.count != facts.num_samples:  # else nothing new can come
             iterator.__dict__[_MARK] = record.drawn.follow(dataset)
         iterator.__dict__[_WALK] = walk
 
@@ -262,7 +265,7 @@ class LoaderObserver:
                 if ready_s is not None and walk.started_s <= ready_s <= now:
                     record.waits.add_handover(now - max(walk.asked_s, ready_s))
             walk.hand_over(now)
-            self.timeline.handed_over(record.number)
+            self.timeline.handed_over(record.number, walk.next_ids())
             if self.on_batch is not None:
                 self.on_batch(now)
         except Exception:

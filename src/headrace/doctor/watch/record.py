@@ -39,6 +39,8 @@ class LoaderFacts:
     shuffles: bool
     has_set_epoch: bool
     is_distributed: bool
+    in_order: bool = True
+    """False: batches come as workers have them ready."""
 
 
 class PassRecord:
@@ -46,6 +48,7 @@ class PassRecord:
 
     __slots__ = (
         "asked_s",
+        "coming",
         "first_hash",
         "first_wait_s",
         "got_s",
@@ -76,6 +79,8 @@ class PassRecord:
         self.first_hash: int | None = None
         self.num_workers_started = 0
         self.meter: Meter | None = None
+        self.coming: collections.deque[tuple[int, ...] | None] | None = collections.deque()
+        """Sample numbers of the batches under way, in their order; None: batches come in any order."""
 
     def ask(self, now: float) -> None:
         """The loop asks for a batch."""
@@ -104,20 +109,27 @@ class PassRecord:
     def draw(self, rows: Sequence[int] | None) -> None:
         """The sampler gives the numbers of one batch; None: they cannot be read."""
         self.num_drawn += 1
-        if rows is None:
+        drawn = None if rows is None else tuple(rows)
+        if self.coming is not None:
+            self.coming.append(drawn)
+        if drawn is None:
             self.order_hash = None
             return
-        self.num_samples += len(rows)
-        self.owner.num_samples_drawn += len(rows)
+        self.num_samples += len(drawn)
+        self.owner.num_samples_drawn += len(drawn)
         self.owner.num_batches_drawn += 1
         self.num_indexed += 1
         if self.order_hash is not None:
             try:
-                self.order_hash = hash((self.order_hash, tuple(rows)))
+                self.order_hash = hash((self.order_hash, drawn))
             except TypeError:
                 self.order_hash = None
         if self.num_indexed == 1:
             self.first_hash = self.order_hash
+
+    def next_ids(self) -> tuple[int, ...] | None:
+        """Returns the sample numbers of the batch that is handed over; None if they are not known."""
+        return self.coming.popleft() if self.coming else None
 
     @property
     def is_exhausted(self) -> bool:
