@@ -300,3 +300,27 @@ def test_the_samples_of_the_newest_batch_are_those_that_it_holds(observer, num_w
         assert observer.timeline.last_ids == tuple(rows.tolist())
     for _ in DataLoader(Stream(), batch_size=5):
         assert observer.timeline.last_ids is None
+
+
+class Own(DataLoader):
+    """A subclass whose iterators are made its own way, as torchdata's are."""
+
+    def __iter__(self):
+        return self._get_iterator()
+
+
+class Late(DataLoader):
+    """A subclass that opens the loader with its first batch, as accelerate's do."""
+
+    def __iter__(self):
+        yield from super().__iter__()
+
+
+@pytest.mark.parametrize("kind", [Own, Late])
+def test_a_subclass_with_an_iter_of_its_own_is_seen(observer, kind):
+    loader = kind(Rows(), batch_size=4)
+    for _ in range(2):
+        list(loader)
+    (trace,) = traces(observer)[0].loaders
+    assert [(one.num_batches, one.is_exhausted) for one in trace.passes] == [(10, True)] * 2
+    assert sum(times for _, times in trace.iter_places) == 2

@@ -49,6 +49,7 @@ class LoaderObserver:
         self._records: list[LoaderRecord] = []
         self._known: dict[int, tuple[weakref.ref[Any], LoaderRecord]] = {}
         self._num_unlisted = 0
+        self._hooked_kinds: set[type] = set()
         self._boards: Boards | None = None
         self._loop: WorkerLoop | None = None
         self._opening = threading.local()
@@ -125,6 +126,7 @@ class LoaderObserver:
     def _sees(self, loader: Any) -> None:
         with contextlib.suppress(Exception):  # the user's loader is made, whatever the observer meets
             self._record(loader, where=user_place())
+            self._hook_iter(type(loader))
 
     def _record(
         self, loader: Any, facts_of: Callable[[Any], LoaderFacts] = facts_of, where: str | None = None
@@ -177,8 +179,20 @@ class LoaderObserver:
             self._boards.give_back(record.board)
             record.board = None
 
+    def _hook_iter(self, kind: type) -> None:
+        """Hooks into the `__iter__` of a subclass, which need not call that of DataLoader."""
+        from torch.utils.data import DataLoader
+
+        for base in kind.__mro__[: kind.__mro__.index(DataLoader)]:
+            if "__iter__" in vars(base) and base not in self._hooked_kinds:
+                self._hooked_kinds.add(base)
+                self._hooks.before(base, "__iter__", self._opens)
+
     def _opens(self, loader: Any) -> None:
         try:
+            opening = getattr(self._opening, "now", None)
+            if opening is not None and opening[3] == id(loader):  # a subclass passes the call on
+                return
             self._opening.now = None
             record = self._record(loader)
             if record is None or record.facts is None:
@@ -187,7 +201,7 @@ class LoaderObserver:
             if place is not None:
                 record.places[place] += 1
             record.num_library_passes += not is_called_directly()
-            self._opening.now = (record, time.perf_counter(), id(loader.dataset))
+            self._opening.now = (record, time.perf_counter(), id(loader.dataset), id(loader))
         except Exception:
             self._opening.now = None
 
@@ -202,7 +216,7 @@ class LoaderObserver:
         if opening is None or opening[2] != id(dataset):
             return
         self._opening.now = None
-        record, started_s, _ = opening
+        record, started_s, _, _ = opening
         facts: LoaderFacts = record.facts
         walk = record.begin(started_s, self.timeline.num_steps)
         num_workers = iterator.__dict__.get("_num_workers", 0)
