@@ -157,9 +157,8 @@ def _wait_for_steps(process, number):
 
 def rest_of(process):
     """What is printed from here on, on stdout and on stderr; the process has ended then."""
-    stdout, stderr = process.stdout.read(), process.stderr.read()
-    process.wait(60)
-    return stdout, stderr
+    with process:
+        return process.stdout.read(), process.stderr.read()
 
 
 def test_ctrl_c_reaches_the_script_and_the_verdict_follows(scripts, train):

@@ -33,6 +33,8 @@ STARVED = 0.10
 """Share of the loop's time; below a tenth, changing the loader is hardly felt."""
 NOTED = 0.05
 """Share from which an explained kind of waiting (rare slow samples, one worker, bursts) is worth a word."""
+WORKS = 0.1
+"""Share of its time in which a loop that trains nothing must work, or it is there for the reading itself."""
 FLOOR_S = 1e-3
 """Waiting per step: less than a millisecond is what any hand-over costs."""
 STEADY = 0.5
@@ -61,9 +63,18 @@ def is_long_enough(trace: StageTrace) -> bool:
 
 
 def judged(times: StageTimes) -> list[StageTrace]:
-    """Returns the loops whose speed matters and can be judged: those that train; in a script without optimizers, all."""
-    wanted = "train" if times.num_steps else "unknown"
-    return [trace for trace in times.loaders if trace.role == wanted and is_long_enough(trace)]
+    """Returns the loops whose speed matters and can be judged.
+
+    Those that train; in a script without optimizer steps, those that do something with their batches and do not only
+    read them, as a count of the data set does.
+    """
+    if times.num_steps:
+        return [trace for trace in times.loaders if trace.role == "train" and is_long_enough(trace)]
+    return [
+        trace
+        for trace in times.loaders
+        if trace.role == "unknown" and is_long_enough(trace) and wait_share(trace) <= 1 - WORKS
+    ]
 
 
 def wait_share(trace: StageTrace) -> float:

@@ -16,7 +16,7 @@ MOST = 0.9
 """Share of a loader's walks that end after one batch: nearly all, so that it is how the loop works."""
 FEWEST_LOADERS = 3
 COST = 0.10
-"""Share of the loaders' own time that starting workers must take before remaking them each epoch is a fault."""
+"""Share of the run that starting workers must take before making loaders for each epoch is a fault."""
 FLOOR_S = 0.5
 
 
@@ -58,7 +58,7 @@ class RebuiltIterator(Rule):
             if trace.where is not None and trace.num_workers and trace.num_passes == 1:
                 key = (trace.where, trace.role, trace.num_workers, trace.batch_size, trace.num_samples, trace.root)
                 groups.setdefault(key, []).append(trace)
-        remade = [finding for group in groups.values() if (finding := _remade(group, traces.num_unlisted)) is not None]
+        remade = [finding for group in groups.values() if (finding := _remade(group, traces)) is not None]
         return [finding for _, finding in rebuilt] + remade
 
     sick = (
@@ -104,11 +104,12 @@ class RebuiltIterator(Rule):
                     *[
                         traced(passed(first_wait_s=2.0, wall_s=8.0, num_worker_starts=2), number=number)
                         for number in range(4)
-                    ]
+                    ],
+                    wall_s=40.0,
                 ),
             ),
-            message="4 loaders were made at one place for one walk each: 8 workers started, 25 % of their 32 s was "
-            "spent on the first batches",
+            message="4 loaders were made at one place for one walk each: 8 workers started, 20 % of the 40 s that "
+            "the script ran went into waiting for their first batches",
         ),
     )
     healthy = (
@@ -211,10 +212,10 @@ def _reopened(trace: LoaderTrace) -> Finding | None:
     )
 
 
-def _remade(group: Sequence[LoaderTrace], num_unlisted: int) -> Finding | None:
+def _remade(group: Sequence[LoaderTrace], traces: LoaderTraces) -> Finding | None:
     """Loaders of one place that were each walked through once, and paid for their start each time."""
     waits = [one.first_wait_s for trace in group for one in trace.passes]
-    total_s = sum(one.wall_s for trace in group for one in trace.passes)
+    total_s, num_unlisted = traces.wall_s, traces.num_unlisted
     cost_s = sum(waits)
     if len(group) < FEWEST_LOADERS or not waits or total_s <= 0 or cost_s < COST * total_s:
         return None
@@ -224,14 +225,14 @@ def _remade(group: Sequence[LoaderTrace], num_unlisted: int) -> Finding | None:
     more = f" (and {num_unlisted:,} loaders more)" if num_unlisted else ""
     return Finding(
         message=f"{count(len(group), 'loader')} were made at one place for one walk each{more}: "
-        f"{sum(trace.num_worker_starts for trace in group):,} workers started, {percent(cost_s / total_s)} of their "
-        f"{span(total_s)} was spent on the first batches",
+        f"{sum(trace.num_worker_starts for trace in group):,} workers started, {percent(cost_s / total_s)} of the "
+        f"{span(total_s)} that the script ran went into waiting for their first batches",
         severity="warning",
         confidence=0.8,
         basis="observed",
         stage="loop",
         where=group[0].where,
-        evidence={"num_loaders": len(group), "first_waits_s": waits[:50], "wall_s": total_s},
+        evidence={"num_loaders": len(group), "first_waits_s": waits[:50], "run_s": total_s},
         fix=Fix(
             text="Make the loader once, before the loop over epochs, and keep its workers.",
             safety="workers keep their copy of the data set: changes to it after the first epoch do not reach them",

@@ -66,7 +66,7 @@ class StarvedLoop(Rule):
             who = "the loop itself, without workers," if not trace.num_workers else who
             prepared = f"; {who} takes {span(batch_s)} for a batch{where_time_goes}"
         return Finding(
-            message=f"the training loop waits for data in {percent(share)} of its time: {span(trace.wait_s)} of "
+            message=f"{'the training loop' if trace.role == 'train' else 'the loop'} waits for data in {percent(share)} of its time: {span(trace.wait_s)} of "
             f"{span(trace.loop_s)} in {count(trace.num_batches, 'step')}{prepared}",
             severity="warning",
             confidence=0.9,
@@ -131,6 +131,7 @@ class StarvedLoop(Rule):
             title="Disturbed for a while",
             evidence=(times(loop(0.2, wait_shares=(0.0, 0.01, 0.0, 0.8, 0.75, 0.0, 0.02, 0.0))),),
         ),
+        Example(title="A script that only reads its data", evidence=(times(loop(0.97, role="unknown"), num_steps=0),)),
         Example(title="An evaluation that waits", evidence=(times(loop(0.8, role="evaluation"), num_steps=900),)),
     )
 

@@ -10,7 +10,7 @@ from headrace.doctor.waiting import percent, span
 from headrace.doctor.wording import count
 
 COST = 0.10
-"""Share of the loader's own time; below a tenth the start is hardly felt."""
+"""Share of the whole run; below a tenth the start is hardly felt."""
 FLOOR_S = 0.5
 """A start that is shorter is a fork and a first batch."""
 
@@ -41,22 +41,21 @@ class SlowEpochStart(Rule):
 
     def judge(self, traces: LoaderTraces, _: StageTimes) -> list[Finding]:
         """One finding for each such loader."""
-        return [finding for trace in traces.loaders if (finding := self._judge_one(trace)) is not None]
+        return [finding for trace in traces.loaders if (finding := self._judge_one(trace, traces.wall_s)) is not None]
 
-    def _judge_one(self, trace: LoaderTrace) -> Finding | None:
+    def _judge_one(self, trace: LoaderTrace, run_s: float) -> Finding | None:
         if trace.num_workers == 0 or trace.persistent_workers:
             return None
         later = [one for one in trace.passes[1:] if one.num_worker_starts and one.num_batches > 1]
         if not later:
             return None
         starts_s = [one.first_wait_s - (trace.batch_s or 0.0) for one in later]
-        total_s = sum(one.wall_s for one in trace.passes)
         cost_s = sum(starts_s)
-        if min(starts_s) < FLOOR_S or cost_s < COST * total_s:
+        if min(starts_s) < FLOOR_S or cost_s < COST * run_s:
             return None
         return Finding(
             message=f"{count(len(later), 'epoch')} after the first began with {span(cost_s / len(later))} of starting workers: "
-            f"{percent(cost_s / total_s)} of the {span(total_s)} that this loader was in use",
+            f"{percent(cost_s / run_s)} of the {span(run_s)} that the script ran",
             severity="warning",
             confidence=0.85,
             basis="observed",
@@ -74,11 +73,10 @@ class SlowEpochStart(Rule):
         Example(
             title="Three short epochs with spawned workers",
             evidence=(
-                traces(traced(*[passed(first_wait_s=2.1, wall_s=8.0, num_worker_starts=2)] * 3)),
+                traces(traced(*[passed(first_wait_s=2.1, wall_s=8.0, num_worker_starts=2)] * 3), wall_s=30.0),
                 times(loop(0.02)),
             ),
-            message="2 epochs after the first began with 2.0 s of starting workers: 17 % of the 24 s that this loader was "
-            "in use",
+            message="2 epochs after the first began with 2.0 s of starting workers: 13 % of the 30 s that the script ran",
         ),
         Example(
             title="An evaluation that starts workers each time",
@@ -87,19 +85,29 @@ class SlowEpochStart(Rule):
                     traced(
                         *[passed(10, first_wait_s=1.1, wall_s=2.0, num_worker_starts=2, num_steps=0)] * 4,
                         role="evaluation",
-                    )
+                    ),
+                    wall_s=20.0,
                 ),
                 times(loop(0.02)),
             ),
-            message="3 epochs after the first began with 1.0 s of starting workers: 38 % of the 8.0 s that this loader "
-            "was in use",
+            message="3 epochs after the first began with 1.0 s of starting workers: 15 % of the 20 s that the script ran",
         ),
     )
     healthy = (
         Example(
             title="Long epochs",
             evidence=(
-                traces(traced(*[passed(first_wait_s=2.1, wall_s=600.0, num_worker_starts=2)] * 3)),
+                traces(traced(*[passed(first_wait_s=2.1, wall_s=600.0, num_worker_starts=2)] * 3), wall_s=1_810.0),
+                times(loop(0.02)),
+            ),
+        ),
+        Example(
+            title="A short evaluation in a long run",
+            evidence=(
+                traces(
+                    traced(*[passed(10, first_wait_s=1.1, wall_s=2.0, num_worker_starts=2)] * 4, role="evaluation"),
+                    wall_s=3_600.0,
+                ),
                 times(loop(0.02)),
             ),
         ),
@@ -110,14 +118,16 @@ class SlowEpochStart(Rule):
         Example(
             title="Workers that are kept",
             evidence=(
-                traces(traced(*[passed(first_wait_s=1.0, wall_s=8.0)] * 3, persistent_workers=True)),
+                traces(traced(*[passed(first_wait_s=1.0, wall_s=8.0)] * 3, persistent_workers=True), wall_s=30.0),
                 times(loop(0.02)),
             ),
         ),
         Example(
             title="First batches that are slow because every batch is",
             evidence=(
-                traces(traced(*[passed(first_wait_s=2.1, wall_s=8.0, num_worker_starts=2)] * 3, batch_s=2.0)),
+                traces(
+                    traced(*[passed(first_wait_s=2.1, wall_s=8.0, num_worker_starts=2)] * 3, batch_s=2.0), wall_s=30.0
+                ),
                 times(loop(0.4)),
             ),
         ),

@@ -17,10 +17,11 @@ from headrace.doctor.evidence.stages import StageTimes
 from headrace.doctor.judging import SEVERITIES, judge
 from headrace.doctor.report.model import FindingRow, Report, SkippedRow
 from headrace.doctor.rule import Rule
-from headrace.doctor.waiting import FEWEST_S, FEWEST_STEPS, judged
+from headrace.doctor.waiting import FEWEST_S, FEWEST_STEPS, is_long_enough, judged, span
 from headrace.doctor.watch.kinds import is_watched
 from headrace.doctor.watch.seen import Seen
 from headrace.doctor.watch.summary import main_loop, summarise
+from headrace.doctor.wording import count, verb
 
 __all__ = ["make_report", "watched_rules"]
 
@@ -86,7 +87,7 @@ def _judge(seen: Seen, rules: Sequence[Rule], spec: str) -> tuple[list[FindingRo
     missing: dict[type[Evidence], str] = {}
     if seen.num_batches == 0:
         missing = {LoaderTraces: NOTHING, StageTimes: NOTHING}
-    elif (reason := _too_short(evidence)) is not None:
+    elif (reason := _unjudged(evidence)) is not None:
         missing = {StageTimes: reason}
     kept = {kind: one for kind, one in evidence.items() if kind not in missing}
     return judge(rules, kept, missing)
@@ -118,16 +119,19 @@ def _joined(first: Any, second: Any) -> Any:
     return dataclasses.replace(first, **changes)
 
 
-def _too_short(evidence: dict[type[Evidence], Evidence]) -> str | None:
+def _unjudged(evidence: dict[type[Evidence], Evidence]) -> str | None:
+    """Why speed cannot be judged; None if it can."""
     times = evidence.get(StageTimes)
     if not isinstance(times, StageTimes) or judged(times):
         return None
     loop = main_loop(times)
     if loop is None:
         return "speed: no loop took more than one batch of a loader"
+    if is_long_enough(loop):
+        return "speed: the loop only reads its data, so nothing waits for them"
     return (
-        f"speed: {loop.num_batches:,} steps in {loop.loop_s:.1f} s are too few to judge "
-        f"({FEWEST_STEPS} steps and {FEWEST_S:g} s are needed)"
+        f"speed: {count(loop.num_batches, 'step')} in {span(loop.loop_s)} {verb(loop.num_batches, 'is', 'are')} too few to "
+        f"judge ({FEWEST_STEPS} steps and {FEWEST_S:g} s are needed)"
     )
 
 
@@ -188,4 +192,5 @@ def _verdict(
     if findings:
         return "findings"
     times = evidence.get(StageTimes)
-    return "clean" if isinstance(times, StageTimes) and judged(times) else "inconclusive"
+    loop = main_loop(times) if isinstance(times, StageTimes) else None
+    return "clean" if loop is not None and is_long_enough(loop) else "inconclusive"
