@@ -6,7 +6,6 @@ import dataclasses
 
 import pytest
 
-from headrace.doctor.evidence.training import TrainingTrace
 from headrace.doctor.made_up.stages import loop, passed, times, traced, traces
 from headrace.doctor.watch.seen import Seen, read_seen, write_seen
 from headrace.doctor.watch.summary import render_summary
@@ -87,8 +86,6 @@ def test_without_any_process_every_rule_says_why_it_could_not_judge():
 
 
 def test_two_parts_of_one_kind_of_evidence_become_one():
-    kinds = {field.name: field for field in dataclasses.fields(TrainingTrace)}
-    assert "optimizers" in kinds
     first = seen(loop(0.01))
     second = traces(traced(passed(), number=1))
     joined = dataclasses.replace(first, evidence=(*first.evidence, second))

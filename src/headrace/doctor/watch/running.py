@@ -122,13 +122,13 @@ def _command(words: Sequence[str]) -> list[str]:
         if not path.exists():
             raise ConfigurationError(f"watch: there is no script {first}")
         return [sys.executable, *words]
-    beside = pathlib.Path(sys.executable).parent / first
-    if os.sep not in first and beside.is_file() and os.access(beside, os.X_OK):
-        return [str(beside), *words[1:]]
-    if (found := shutil.which(first)) is not None:
-        return [found, *words[1:]]
     if path.is_file():
-        return [sys.executable, *words]
+        # `./run.sh` says itself what runs it; a bare name in this folder is a script, whatever else has its name.
+        return [*words] if os.sep in first and os.access(path, os.X_OK) else [sys.executable, *words]
+    beside = pathlib.Path(sys.executable).parent / first
+    found = str(beside) if os.sep not in first and os.access(beside, os.X_OK) else shutil.which(first)
+    if found is not None:
+        return [found, *words[1:]]
     raise ConfigurationError(f"watch: there is no script and no command {first}")
 
 
