@@ -24,6 +24,7 @@ def test_scripts_modules_and_code_get_python_and_commands_are_found(folder):
     for name in ("train.py", "script"):
         (folder / name).write_text("")
     (folder / "package").mkdir()
+    (folder / "package" / "__main__.py").touch()
     for words in (["train.py", "-m"], ["script"], ["package", "1"], ["-m", "module", "x"], ["-c", "code"]):
         assert running._command(words) == [sys.executable, *words]
     assert running._command(["sh", "-c", "true"])[1:] == ["-c", "true"]

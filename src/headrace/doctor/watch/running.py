@@ -118,7 +118,7 @@ def _command(words: Sequence[str]) -> list[str]:
             raise ConfigurationError(f"watch {first}: what to run is missing")
         return [sys.executable, *words]
     path = pathlib.Path(first)
-    if first.endswith((".py", ".pyw")) or path.is_dir():
+    if first.endswith((".py", ".pyw")) or (path / "__main__.py").is_file():
         if not path.exists():
             raise ConfigurationError(f"watch: there is no script {first}")
         return [sys.executable, *words]
