@@ -112,7 +112,8 @@ def test_a_script_without_any_loader_is_undecided_and_does_not_fail(tmp_path):
     assert "imported neither torch nor headrace's loader" in " ".join(ended.stderr.split())
 
 
-def test_diagnose_sends_rules_of_a_running_script_here(capsys):
+def test_diagnose_sends_rules_of_a_running_script_here(sick, monkeypatch, capsys):
+    monkeypatch.chdir(sick)
     assert main(["diagnose", "--select", "HR801", "train.py:loader"]) == 2
     error = capsys.readouterr().err
     assert "HR801: only a running script shows that" in error
