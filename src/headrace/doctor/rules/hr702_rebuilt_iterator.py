@@ -68,7 +68,7 @@ class RebuiltIterator(Rule):
                 traces(
                     traced(
                         *[passed(1, is_exhausted=False, num_worker_starts=2, first_wait_s=0.2, wall_s=0.2, num_steps=1)]
-                        * 100,
+                        * 2,
                         num_passes=400,
                         num_worker_starts=800,
                         num_short_passes=400,
@@ -84,7 +84,7 @@ class RebuiltIterator(Rule):
             evidence=(
                 traces(
                     traced(
-                        *[passed(1, is_exhausted=False, num_steps=1)] * 50,
+                        *[passed(1, is_exhausted=False, num_steps=1)] * 2,
                         num_workers=0,
                         shuffles=False,
                         has_moved_samples=False,
