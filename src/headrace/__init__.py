@@ -18,6 +18,7 @@ __version__ = "0.1.0"
 if TYPE_CHECKING:
     from headrace.contract import Contract, Field
     from headrace.doctor.front import diagnose
+    from headrace.doctor.watch.block import watch
     from headrace.engine.failures import Replace, Skip
     from headrace.engine.loader import DataLoader
     from headrace.engine.order.cursor import Cursor
@@ -42,6 +43,7 @@ _HOME = {
     "image": "headrace.engine.transform.image",
     "table": "headrace.engine.plan",
     "tokens": "headrace.engine.plan",
+    "watch": "headrace.doctor.watch.block",
 }
 
 __all__ = [
@@ -61,6 +63,7 @@ __all__ = [
     "image",
     "table",
     "tokens",
+    "watch",
 ]
 
 

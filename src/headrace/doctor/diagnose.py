@@ -5,8 +5,7 @@ from __future__ import annotations
 import dataclasses
 import datetime as dt
 import os
-import traceback
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 import msgspec
@@ -16,16 +15,16 @@ from headrace.contract import Contract
 from headrace.doctor.environment import describe_environment
 from headrace.doctor.evidence import Evidence, SampleReads, WorkerStreams
 from headrace.doctor.gathering import Gathering, Wishes, gather
+from headrace.doctor.judging import SEVERITIES, judge
 from headrace.doctor.lab import Budget, Lab
 from headrace.doctor.launch import ForkOfCaller
-from headrace.doctor.report.model import ChosenFix, FindingRow, Report, SkippedRow
-from headrace.doctor.rule import Finding, Rule
+from headrace.doctor.report.model import FindingRow, Report
+from headrace.doctor.rule import Rule
 from headrace.doctor.target import check_spec, check_target
 from headrace.errors import ConfigurationError
 
 __all__ = ["Options", "diagnose"]
 
-_SEVERITIES = ("error", "warning", "info")
 QUICK_SAMPLES = 16
 """Enough for the first, the last and a few between; most faults that concern every sample show in one."""
 FEWEST_READABLE = 5
@@ -137,10 +136,10 @@ def diagnose(
         gathered = gather(lab, wishes, progress or _say_nothing)
         splits = gathered.introduction.splits if gathered.introduction else ()
         others = {name: gather(lab, wishes, progress or _say_nothing, name) for name in splits[1:]}
-    findings, skipped, cleared = _judge(chosen, gathered, splits[0] if others else None)
+    findings, skipped, cleared = judge(chosen, gathered.evidence, gathered.missing, splits[0] if others else None)
     for name, companion in others.items():
         _add_companion(name, companion, chosen, gathered, findings)
-    findings.sort(key=lambda row: (_SEVERITIES.index(row.severity), row.code))
+    findings.sort(key=lambda row: (SEVERITIES.index(row.severity), row.code))
     return Report(
         tool=f"headrace {__version__}",
         created=created,
@@ -165,8 +164,16 @@ def _name_of(target: Any) -> str:
 
 def _catalogue(options: Options) -> tuple[Rule, ...]:
     from headrace.doctor.catalogue import rules
+    from headrace.doctor.watch.kinds import is_watched
 
-    return rules(options.select, options.ignore)
+    chosen = rules(options.select, options.ignore)
+    kept = tuple(rule for rule in chosen if not is_watched(rule))
+    if chosen and not kept:
+        raise ConfigurationError(
+            f"{', '.join(rule.code for rule in chosen)}: only a running script shows that",
+            do="headrace watch train.py",
+        )
+    return kept
 
 
 def _say_nothing(_: str) -> None:
@@ -178,62 +185,9 @@ def _add_companion(
 ) -> None:
     """Adds what was found in another loader of TARGET, and its runs. What the first one has too is said once."""
     known = {(row.code, row.message) for row in findings}
-    found, _, _ = _judge(rules, companion, name)
+    found, _, _ = judge(rules, companion.evidence, companion.missing, name)
     findings += [row for row in found if (row.code, row.message) not in known]
     gathered.runs += [msgspec.structs.replace(run, name=f"{name}: {run.name}") for run in companion.runs]
-
-
-def _judge(
-    rules: Iterable[Rule], gathered: Gathering, split: str | None
-) -> tuple[list[FindingRow], list[SkippedRow], list[str]]:
-    """Lets each rule judge. One that lacks evidence, or that fails itself, is a row of its own and not the end."""
-    findings: list[FindingRow] = []
-    skipped: list[SkippedRow] = []
-    cleared: list[str] = []
-    for rule in rules:
-        lacking = [kind for kind in rule.needs if kind not in gathered.evidence]
-        if lacking:
-            reasons = dict.fromkeys(gathered.missing.get(kind, f"no {kind.__name__}") for kind in lacking)
-            skipped.append(SkippedRow(code=rule.code, name=rule.name, reason="; ".join(reasons)))
-            continue
-        try:
-            found = [
-                _row(rule, finding, split) for finding in rule.judge(*(gathered.evidence[kind] for kind in rule.needs))
-            ]
-        except Exception as error:
-            place = traceback.extract_tb(error.__traceback__)[-1]
-            reason = f"{type(error).__name__}: {error} ({os.path.basename(place.filename)}:{place.lineno})"  # noqa: PTH119 - a text
-            skipped.append(SkippedRow(code=rule.code, name=rule.name, reason=reason, crashed=True))
-            continue
-        findings += found
-        if not found:
-            cleared.append(rule.code)
-    findings.sort(key=lambda row: (_SEVERITIES.index(row.severity), row.code))
-    return findings, sorted(skipped, key=lambda row: row.code), sorted(cleared)
-
-
-def _row(rule: Rule, finding: Finding, split: str | None) -> FindingRow:
-    fix = finding.fix or rule.fix
-    return FindingRow(
-        code=rule.code,
-        name=rule.name,
-        stage=finding.stage,
-        severity=finding.severity,
-        basis=finding.basis,
-        confidence=finding.confidence,
-        message=finding.message,
-        sample_ids=list(finding.sample_ids),
-        where=finding.where,
-        evidence=_plain(finding.evidence),
-        split=split,
-        fix=ChosenFix(text=fix.text, safety=fix.safety, snippet=fix.snippet),
-    )
-
-
-def _plain(evidence: Mapping[str, Any]) -> dict[str, Any]:
-    """Evidence as JSON values; what JSON does not know becomes its text."""
-    plain: dict[str, Any] = msgspec.to_builtins(dict(evidence), enc_hook=str, str_keys=True)
-    return plain
 
 
 def _describe_target(spec: str, gathered: Gathering) -> dict[str, Any]:

@@ -34,6 +34,8 @@ class PassTrace:
     """Worker processes that were started for this walk."""
     num_steps: int
     """Optimizer steps during it."""
+    first_batch_hash: int | None = None
+    """Hash of the sample numbers of its first batch; None: not known."""
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
@@ -71,6 +73,16 @@ class LoaderTrace:
     """Different samples of the root data set that it drew; 0 if not known."""
     root: str | None
     """Names the data set under all wrappers, the same for loaders that share it; None: not known."""
+    num_worker_starts: int = 0
+    """Worker processes that were started for all its passes."""
+    num_short_passes: int = 0
+    """Passes that the loop left after one batch at most, although there were more."""
+    num_library_passes: int = 0
+    """Passes that a training library began, and not the user's own code."""
+    batch_s: float | None = None
+    """Seconds in which one worker prepares a batch, on average; None: not measured."""
+    has_moved_samples: bool | None = None
+    """True if its first batch was not the same in all passes; None: not known."""
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
@@ -86,3 +98,5 @@ class LoaderTraces(Evidence):
     """(training loader, evaluation loader, number of samples that both drew, the first few of them)."""
     outcome: Literal["finished", "interrupted", "failed", "running"]
     """interrupted: Ctrl-C or SIGTERM; failed: an exception left the script."""
+    num_unlisted: int = 0
+    """Loaders beyond the first three hundred, which were not looked at."""

@@ -1,0 +1,168 @@
+"""Which samples a loader drew, as rows of the data set under all wrappers: one byte for each row, ten million at most."""
+
+from __future__ import annotations
+
+import bisect
+import hashlib
+import weakref
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+__all__ = ["Drawn", "Roots", "shared_rows"]
+
+MOST_ROWS = 10_000_000
+"""Ten megabytes for one loader. Larger data sets are not followed: their overlaps stay unknown, which says nothing."""
+MOST_WRAPPERS = 8
+
+
+class Roots:
+    """Gives each data set that lies under wrappers a name, without keeping it alive."""
+
+    def __init__(self) -> None:
+        self._known: dict[int, tuple[weakref.ref[Any], str]] = {}
+
+    def name(self, dataset: Any) -> str | None:
+        """Returns the same name for the same data set; None for one that cannot be followed."""
+        files = _fingerprint(dataset)
+        if files is not None:
+            return files
+        known = self._known.get(id(dataset))
+        if known is not None and known[0]() is dataset:
+            return known[1]
+        try:
+            reference = weakref.ref(dataset)
+        except TypeError:  # a plain list: its place in memory would be taken by another one after it
+            return None
+        name = f"{type(dataset).__qualname__} {len(self._known)}"
+        self._known[id(dataset)] = (reference, name)
+        return name
+
+
+def _fingerprint(dataset: Any) -> str | None:
+    """A name for a folder of files: the same when it is opened twice, with other transforms."""
+    samples = vars(dataset).get("samples") if hasattr(dataset, "__dict__") else None
+    if not isinstance(samples, list) or not samples:
+        return None
+    spread = [samples[row] for row in range(0, len(samples), max(1, len(samples) // 16))]
+    if not all(isinstance(sample, tuple) and sample and isinstance(sample[0], str) for sample in spread):
+        return None
+    digest = hashlib.blake2b(repr((len(samples), spread)).encode("utf-8", "surrogateescape"), digest_size=6).hexdigest()
+    return f"files {digest}"
+
+
+Mark = Callable[[Sequence[int]], None]
+"""Told sample numbers of one data set. Holds parts of that data set: it must not outlive the walk through it."""
+
+
+class Drawn:
+    """The rows that one loader drew, by the data set that they lie in."""
+
+    def __init__(self, roots: Roots) -> None:
+        self._roots = roots
+        self._rows: dict[str, np.ndarray[Any, Any]] = {}
+        self.is_known = True
+
+    def follow(self, dataset: Any) -> Mark | None:
+        """Returns what marks sample numbers of `dataset`; None if they cannot be followed down to a data set."""
+        try:
+            return self._follow(dataset, 0)
+        except Exception:  # a wrapper that looks like torch's and is none, an odd length
+            self.lose()
+            return None
+
+    def lose(self) -> None:
+        """Some of its samples are not known, so nothing is said of them."""
+        self.is_known = False
+        self._rows.clear()
+
+    def _follow(self, dataset: Any, depth: int) -> Mark:
+        if depth < MOST_WRAPPERS:
+            kind = _wrapper(dataset)
+            if kind == "subset":
+                return _through(_as_list(dataset.indices), self._follow(dataset.dataset, depth + 1))
+            if kind == "concat":
+                parts = [self._follow(part, depth + 1) for part in dataset.datasets]
+                return _into(list(dataset.cumulative_sizes), parts)
+            if (inner := _sole_inner(dataset)) is not None:
+                return self._follow(inner, depth + 1)
+        name, length = self._roots.name(dataset), len(dataset)
+        if name is None or length > MOST_ROWS:
+            raise ValueError("cannot be followed")
+        marks = self._rows.setdefault(name, np.zeros(length, dtype=bool))
+
+        def mark(rows: Sequence[int]) -> None:
+            marks[rows] = True
+
+        return mark
+
+    @property
+    def root(self) -> str | None:
+        """Name of the data set that its samples lie in; None if there are several, or if it is not known."""
+        return next(iter(self._rows)) if len(self._rows) == 1 else None
+
+    @property
+    def count(self) -> int:
+        """Different samples; 0 if not known."""
+        return sum(int(np.count_nonzero(marks)) for marks in self._rows.values())
+
+    @property
+    def rows(self) -> dict[str, np.ndarray[Any, Any]]:
+        """Marks of each data set: bool, one for each row."""
+        return self._rows
+
+
+def shared_rows(first: Drawn, second: Drawn) -> tuple[int, tuple[int, ...]]:
+    """Returns how many samples both drew, and the first few of them."""
+    total = 0
+    few: list[int] = []
+    for name, marks in first.rows.items():
+        others = second.rows.get(name)
+        if others is not None and len(others) == len(marks):
+            both = np.flatnonzero(marks & others)
+            total += len(both)
+            few += [int(row) for row in both[: 5 - len(few)]] if len(few) < 5 else []
+    return total, tuple(few)
+
+
+def _as_list(indices: Any) -> Any:
+    """A list as it is; an array or tensor as a numpy array, which shares its memory and is read faster."""
+    return indices if isinstance(indices, (list, tuple, range)) else np.asarray(indices)
+
+
+def _through(indices: Any, inner: Mark) -> Mark:
+    return lambda rows: inner([int(indices[row]) for row in rows])
+
+
+def _into(ends: list[int], parts: list[Mark]) -> Mark:
+    def mark(rows: Sequence[int]) -> None:
+        members: dict[int, list[int]] = {}
+        for row in rows:
+            part = bisect.bisect_right(ends, row)
+            members.setdefault(part, []).append(row - (ends[part - 1] if part else 0))
+        for part, chosen in members.items():
+            parts[part](chosen)
+
+    return mark
+
+
+def _sole_inner(dataset: Any) -> Any:
+    """The one data set of equal length that a wrapper of the user's own holds, e.g. to transform its samples.
+
+    Row i of the wrapper may be another row of it, but which samples can be drawn at all is the same.
+    """
+    from torch.utils.data import Dataset
+
+    held: list[Any] = [value for value in getattr(dataset, "__dict__", {}).values() if isinstance(value, Dataset)]
+    return held[0] if len(held) == 1 and len(held[0]) == len(dataset) else None
+
+
+def _wrapper(dataset: Any) -> str | None:
+    """`subset` or `concat` for torch's own wrappers and what is derived from them without a `__getitem__` of its own."""
+    for base in type(dataset).__mro__:
+        if base.__module__ == "torch.utils.data.dataset" and base.__qualname__ in ("Subset", "ConcatDataset"):
+            return "subset" if base.__qualname__ == "Subset" else "concat"
+        if "__getitem__" in vars(base):
+            return None
+    return None

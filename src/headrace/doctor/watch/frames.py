@@ -1,0 +1,50 @@
+"""Where in the user's code something was called: the first frame that is neither Python's, nor a library's, nor ours."""
+
+from __future__ import annotations
+
+import functools
+import os
+import pathlib
+import sys
+from types import FrameType
+
+from headrace.doctor.stacks import is_user_code
+
+__all__ = ["is_called_directly", "user_place"]
+
+_PACKAGE = str(pathlib.Path(__file__).parents[2]) + os.sep
+_PASS_ON = (_PACKAGE, f"{os.sep}tqdm{os.sep}", f"{os.sep}rich{os.sep}")
+"""Files whose frames stand between the user's `for` and the loader and change nothing."""
+
+
+def user_place(frame: FrameType | None = None) -> str | None:
+    """Returns `file:line` of the innermost frame of the user's code; None if there is none."""
+    frame = frame or sys._getframe(1)
+    found: FrameType | None = frame
+    while found is not None:
+        name = found.f_code.co_filename
+        if _is_users(name):
+            return f"{_shown(name)}:{found.f_lineno}"
+        found = found.f_back
+    return None
+
+
+def is_called_directly(frame: FrameType | None = None) -> bool:
+    """True if the user's own code makes the call, and not a training library for it; progress bars do not count."""
+    found: FrameType | None = frame or sys._getframe(1)
+    while found is not None and any(part in found.f_code.co_filename for part in _PASS_ON):
+        found = found.f_back
+    return found is not None and _is_users(found.f_code.co_filename)
+
+
+@functools.lru_cache(maxsize=4096)
+def _is_users(filename: str) -> bool:
+    return is_user_code(filename)
+
+
+@functools.lru_cache(maxsize=4096)
+def _shown(filename: str) -> str:
+    try:
+        return str(pathlib.Path(filename).resolve().relative_to(pathlib.Path.cwd()))
+    except (ValueError, OSError):  # elsewhere, or the current folder is gone
+        return filename
