@@ -123,15 +123,17 @@ def test_a_snippet_is_python_that_compiles_or_lines_for_a_shell(code, fix):
 def test_select_and_ignore_take_codes_and_beginnings_in_any_case():
     assert [rule.code for rule in catalogue.rules(select=["hr301"])] == ["HR301"]
     assert {rule.code[:3] for rule in catalogue.rules(select=["HR3"])} == {"HR3"}
-    assert {rule.code[:3] for rule in catalogue.rules(ignore=["HR3", "hr1"])} == {"HR6"}
+    left = {rule.code[:3] for rule in catalogue.rules(ignore=["HR3", "hr1"])}
+    assert "HR6" in left
+    assert not left & {"HR1", "HR3"}
     assert [rule.code for rule in catalogue.rules(select=["HR30"], ignore=["HR302", "HR304"])][:2] == ["HR301", "HR305"]
     assert catalogue.rules(select=["HR601"], ignore=["HR6"]) == ()
 
 
 @pytest.mark.parametrize("option", ["select", "ignore"])
 def test_an_unknown_code_is_refused_with_the_nearest_one(option):
-    with pytest.raises(ConfigurationError, match=rf"^{option}: no rule has the code 'HR602'; did you mean 'HR601'\?"):
-        catalogue.rules(**{option: ["hr602"]})
+    with pytest.raises(ConfigurationError, match=rf"^{option}: no rule has the code 'HR3060'; did you mean 'HR306'\?"):
+        catalogue.rules(**{option: ["hr3060"]})
     with pytest.raises(ConfigurationError, match=f"^{option}: no rule has the code ''"):
         catalogue.rules(**{option: [" "]})
 
@@ -140,7 +142,7 @@ def test_a_rule_is_found_by_code_and_by_name():
     assert catalogue.rule("hr301") is catalogue.rule("shape-mismatch") is catalogue.rule(" HR301 ")
 
 
-@pytest.mark.parametrize(("asked", "meant"), [("hr602", "HR601"), ("shape-mismatches", "shape-mismatch")])
+@pytest.mark.parametrize(("asked", "meant"), [("hr3060", "HR306"), ("shape-mismatches", "shape-mismatch")])
 def test_an_unknown_rule_is_refused_with_the_nearest_one(asked, meant):
     with pytest.raises(ConfigurationError, match=rf"^no rule is called '{asked}'; did you mean '{meant}'"):
         catalogue.rule(asked)

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import ast
 import dataclasses
+import importlib
 import json
+import pkgutil
 from pathlib import Path
 
 import pytest
@@ -42,7 +44,8 @@ def test_checking_says_so_by_its_exit_status_and_writes_nothing(docs, tmp_path, 
 
 @pytest.mark.parametrize("rule", catalogue.rules(), ids=lambda rule: rule.code)
 def test_the_example_on_a_page_is_the_evidence_itself(rule, docs):
-    names = {name: getattr(module, name) for module in (docs.evidence, docs.view) for name in module.__all__}
+    topics = [importlib.import_module(f"{evidence.__name__}.{one.name}") for one in pkgutil.iter_modules(evidence.__path__)]
+    names = {name: getattr(module, name) for module in (*topics, docs.view) for name in module.__all__}
     for example in (*rule.sick, *rule.healthy):
         for record in example.evidence:
             text = docs.literal(record)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import os
 import pathlib
 from collections.abc import Callable
@@ -172,10 +173,7 @@ def _path(file: Any) -> str | None:
 
 
 def _safetensors() -> Any:
-    import importlib.util
-
-    if importlib.util.find_spec("safetensors") is None:
+    try:
+        return importlib.import_module("safetensors.torch")
+    except ImportError:
         return None
-    import safetensors.torch
-
-    return safetensors.torch

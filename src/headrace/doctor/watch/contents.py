@@ -90,13 +90,11 @@ def _kind_of_mapping(value: Mapping[Any, Any]) -> str | None:
     if "bit_generator" in names:
         return "random-state"
     # headrace's own cursor, and torchdata's stateful loader.
-    if {"seed", "epoch", "batch"} <= names or names & {"_snapshot", "_sampler_iter_state", "_num_yielded"}:
+    if {"seed", "epoch", "consumed"} <= names or names & {"_snapshot", "_sampler_iter_state", "_num_yielded"}:
         return "loader"
     tensors = [part for part in list(value.values())[:MOST_ITEMS] if _is_tensor(part)]
-    if tensors and 2 * len(tensors) > len(value) and len(names) == len(value):
-        if any(part.is_floating_point() for part in tensors):
-            return "model"
-    return None
+    is_named = 2 * len(tensors) > len(value) == len(names)
+    return "model" if is_named and any(part.is_floating_point() for part in tensors) else None
 
 
 def _is_tensor(value: Any) -> bool:

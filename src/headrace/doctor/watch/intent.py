@@ -64,15 +64,14 @@ def _spans(node: ast.expr, line: int) -> bool:
 
 
 def _reads(tree: ast.AST, key: str) -> bool:
-    """True if an entry of a mapping is read under this key."""
+    """True if an entry of a mapping is read under this key: by brackets, `get` or `pop`."""
+    read: list[ast.expr] = []
     for node in ast.walk(tree):
         if isinstance(node, ast.Subscript) and isinstance(node.ctx, ast.Load):
-            if isinstance(node.slice, ast.Constant) and node.slice.value == key:
-                return True
-        elif isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr in {"get", "pop"}:
-            if node.args and isinstance(node.args[0], ast.Constant) and node.args[0].value == key:
-                return True
-    return False
+            read.append(node.slice)
+        elif isinstance(node, ast.Call) and getattr(node.func, "attr", None) in {"get", "pop"}:
+            read += node.args[:1]
+    return any(isinstance(part, ast.Constant) and part.value == key for part in read)
 
 
 def _is_parameter(tree: ast.AST, path: ast.expr) -> bool:

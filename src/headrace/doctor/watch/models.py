@@ -95,6 +95,7 @@ class ModelObserver:
         self._switch_depth = 0
         self._steps = 0
         self._tapped: set[type] = set()
+        self._records: Callable[[], bool] = bool
         self._undo: list[Callable[[], None]] = []
 
     def install(self) -> None:
@@ -102,6 +103,7 @@ class ModelObserver:
         import torch
         from torch.optim import optimizer as hooks
 
+        self._records = torch.is_grad_enabled
         module = torch.nn.Module
         self._undo = [
             listen(module, "__init__", before=self._made_anew),
@@ -124,7 +126,9 @@ class ModelObserver:
         """Returns ModelTraces: of the roots that were called or trained."""
         if self._optimizers:  # else the script has let go of everything, and the last look counts
             self._survey()
-        taking_part = tuple(self._trace(root) for root in self._all if root.calls or root.survey.num_steps)
+        taking_part = tuple(
+            trace for trace in map(self._trace, self._all) if trace.num_calls or trace.num_steps or trace.unoptimised
+        )
         place, number, total = self._orphans
         return (
             ModelTraces(models=taking_part, num_orphans=number, num_beside_orphans=total - number, orphans_place=place),
@@ -206,13 +210,12 @@ class ModelObserver:
         self._depth += 1
         if self._depth > 1:
             return
-        root = self._roots.get(id(args[0]))
-        if root is None or root.reference() is not args[0]:
+        module = args[0]
+        root = self._roots.get(id(module))
+        if root is None or id(root.reference()) != id(module):
             return
-        from torch import is_grad_enabled
-
-        records = is_grad_enabled()
-        key = (self._timeline.last_loader, args[0].training and root.is_sensitive_in_training(), records)
+        records = self._records()
+        key = (self._timeline.last_loader, module.training and root.is_sensitive_in_training(), records)
         count = root.calls.get(key, 0)
         if not count:
             root.call_places[key] = user_place()

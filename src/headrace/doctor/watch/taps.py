@@ -56,24 +56,25 @@ class _Tap:
         def tapped(*args: Any, **kwargs: Any) -> Any:
             if is_compiling():  # a compiler that traces the user's code must find that code alone
                 return original(*args, **kwargs)
-            for begin in before:
-                try:
-                    begin(args, kwargs)
-                except Exception:  # noqa: S110, SIM105 - the user's training goes on; a context manager costs thrice
-                    pass
+            _tell(before, args, kwargs)
             try:
                 result = original(*args, **kwargs)
-                for finish in after:
-                    try:
-                        finish(args, kwargs, result)
-                    except Exception:  # noqa: S110, SIM105
-                        pass
+                if after:
+                    _tell(after, args, kwargs, result)
             finally:
                 for leave in ended:
                     leave()
             return result
 
         return tapped
+
+
+def _tell(listeners: list[Any], *what: Any) -> None:
+    for listener in listeners:
+        try:
+            listener(*what)
+        except Exception:  # noqa: S112 - the user's training goes on, whatever the observer meets
+            continue
 
 
 def listen(

@@ -26,30 +26,32 @@ class Timeline:
     batches_at_step: dict[int, int] = dataclasses.field(default_factory=dict)
     """Loader number -> its batches that an optimizer step followed before the next batch of any loader: what makes it a
     training loader."""
+    stepped_since_batch: bool = False
+    since_step: set[int] = dataclasses.field(default_factory=set)
+    """Loaders that handed over a batch since the last optimizer step."""
+    steps_with: dict[int, int] = dataclasses.field(default_factory=dict)
+    """Loader number -> steps before which it handed over a batch, alone or beside others: two loaders under one `zip`."""
+
     batches: dict[int, int] = dataclasses.field(default_factory=dict)
     """Loader number -> batches that it handed over."""
     longest_runs: dict[int, int] = dataclasses.field(default_factory=dict)
     """Loader number -> most batches that it handed over in a row, without one of another loader or a step between."""
-    backwards: dict[int, int] = dataclasses.field(default_factory=dict)
+    differentiated_on: dict[int, int] = dataclasses.field(default_factory=dict)
     """Loader number -> backward passes and other uses of autograd while its batch was the newest."""
-    stepped_since_batch: bool = False
-    _run: int = 0
+    run: int = 0
+    """Batches of the newest loader in a row."""
 
     def handed_over(self, loader: int, ids: tuple[int, ...] | None = None) -> None:
         """A loader hands over a batch."""
-        self._run = self._run + 1 if loader == self.last_loader and not self.stepped_since_batch else 1
-        if self._run > self.longest_runs.get(loader, 0):
-            self.longest_runs[loader] = self._run
+        self.run = self.run + 1 if loader == self.last_loader and not self.stepped_since_batch else 1
+        if self.run > self.longest_runs.get(loader, 0):
+            self.longest_runs[loader] = self.run
         self.batches[loader] = self.batches.get(loader, 0) + 1
-        self.last_loader = loader
         self.last_ids = ids
+        self.last_loader = loader
         self.num_batches += 1
         self.stepped_since_batch = False
-
-    def differentiated(self) -> None:
-        """Autograd is used on the newest batch."""
-        if self.last_loader is not None:
-            self.backwards[self.last_loader] = self.backwards.get(self.last_loader, 0) + 1
+        self.since_step.add(loader)
 
     def stepped(self) -> None:
         """An optimizer steps."""
@@ -57,15 +59,32 @@ class Timeline:
         if self.last_loader is not None and not self.stepped_since_batch:
             self.batches_at_step[self.last_loader] = self.batches_at_step.get(self.last_loader, 0) + 1
         self.stepped_since_batch = True
+        for loader in self.since_step:
+            self.steps_with[loader] = self.steps_with.get(loader, 0) + 1
+        self.since_step.clear()
+
+    def is_trained_on(self, loader: int, num_batches: int) -> bool:
+        """True if optimizer steps follow this loader's batches.
+
+        Directly, or beside another loader's: `zip(a, b)` hands over both before each step, while an evaluation hands
+        over many batches for which no step comes.
+        """
+        together = self.steps_with.get(loader, 0)
+        return loader in self.batches_at_step or (together >= 3 and 2 * together > num_batches)
+
+    def differentiated(self) -> None:
+        """Autograd is used on the newest batch."""
+        if self.last_loader is not None:
+            self.differentiated_on[self.last_loader] = self.differentiated_on.get(self.last_loader, 0) + 1
 
     def is_evaluation(self, loader: int | None) -> bool:
-        """True if others are trained on and this one is only read, without derivatives.
+        """True if others are trained on, and this one is only read, without derivatives.
 
-        A loader whose batches come one by one between the steps, such as the second half of a semi-supervised batch,
-        is not told apart from an evaluation of one batch by this alone: it must also be rare, or come in a row.
+        The second half of a semi-supervised batch also comes without a step of its own: an evaluation is rarer than the
+        steps, or comes in a row.
         """
-        if loader is None or loader not in self.batches or self.batches_at_step.get(loader):
+        if loader is None or loader not in self.batches or not self.batches_at_step:
             return False
-        if self.backwards.get(loader) or not self.batches_at_step:
+        if self.differentiated_on.get(loader) or self.is_trained_on(loader, self.batches[loader]):
             return False
         return self.longest_runs.get(loader, 0) > 1 or self.batches[loader] * 2 < self.num_steps

@@ -42,6 +42,8 @@ class _Optimizer:
         """True if the last clearing threw away what a backward pass had left, and none followed."""
         self.num_pending = 0
         """Batches since the last step whose gradients were thrown away."""
+        self.backward_batch = 0
+        """Number of the batch of the last backward pass."""
         self.last_discarded = -1
         """Number of the batch whose gradients were thrown away last."""
         self.watched: list[tuple[weakref.ref[Any], int, int]] = []
@@ -141,8 +143,8 @@ class TrainingObserver:
         if known.num_backwards:
             known.num_backwards = 0
             known.cleared_after_backward = True
-            if self._timeline.num_batches != known.last_discarded:
-                known.last_discarded = self._timeline.num_batches
+            if known.backward_batch != known.last_discarded:
+                known.last_discarded = known.backward_batch
                 known.num_pending += 1
 
     def _differentiates(self, _: tuple[Any, ...], __: dict[str, Any]) -> None:
@@ -152,9 +154,12 @@ class TrainingObserver:
         self._timeline.num_backwards += 1
         self._timeline.differentiated()
         for reference, known in self._optimizers.values():
-            if known.num_steps and not known.is_clear and reference() is not None and _is_cleared(known):
+            if reference() is None:
+                continue
+            if known.num_steps and (_is_gone(known) if known.is_clear else _is_cleared(known)):
                 self._note_clear(known)
             known.num_backwards += 1
+            known.backward_batch = self._timeline.num_batches
             known.cleared_after_backward = False
 
     def _scaler_steps(self, args: tuple[Any, ...], _: dict[str, Any]) -> None:
@@ -194,7 +199,7 @@ class TrainingObserver:
             known.num_without += 1
             known.num_cleared_before_step += 1
         # A pass whose gradients are cleared before a second one over the same batch, for an adversarial sample, is used.
-        known.num_discarded += known.num_pending - (known.last_discarded == self._timeline.num_batches)
+        known.num_discarded += known.num_pending - (known.last_discarded == known.backward_batch)
         known.num_pending, known.last_discarded = 0, -1
         _mark(known, optimizer)
         known.is_clear = not known.watched  # without any gradient there is nothing to clear
@@ -226,6 +231,14 @@ def _mark(known: _Optimizer, optimizer: Any) -> None:
         chosen = {id(one): one for one in (having[0], having[len(having) // 2], having[-1])} if having else {}
         marks = [(weakref.ref(one), id(one.grad), one.grad._version) for one in chosen.values()][:NUM_WATCHED]
     known.watched = marks
+
+
+def _is_gone(known: _Optimizer) -> bool:
+    """True if backward passes since the last clearing have left nothing: it was cleared again."""
+    if not known.num_backwards or not known.watched:
+        return False
+    parameters = [reference() for reference, _, _ in known.watched]
+    return all(parameter is None or parameter.grad is None for parameter in parameters)
 
 
 def _is_cleared(known: _Optimizer) -> bool:
