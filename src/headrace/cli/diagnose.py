@@ -57,6 +57,10 @@ def command(
     num_classes: Annotated[
         int | None, typer.Option(metavar="N", min=1, help="Number of classes, if the data set does not say it.")
     ] = None,
+    resume: Annotated[
+        bool,
+        typer.Option("--resume", help="TARGET trains (folder, max_steps): is it exact after an interruption?"),
+    ] = False,
 ) -> None:
     """Examines a loader without changing it, and names each fault with its sample.
 
@@ -79,7 +83,12 @@ def command(
         num_classes=num_classes,
     )
     with spinner(f"examining {target}") as progress:
-        report = diagnose(target, options, command=_typed(), progress=progress)
+        if resume:
+            from headrace.doctor.resume.check import check_resume
+
+            report = check_resume(target, options, command=_typed(), progress=progress)
+        else:
+            report = diagnose(target, options, command=_typed(), progress=progress)
     if output_format is Format.json:
         write_result(to_json(report).decode(), output)
     else:

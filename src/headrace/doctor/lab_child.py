@@ -24,13 +24,13 @@ from headrace.doctor.subject import Subject
 from headrace.doctor.target import load_target
 from headrace.errors import TargetError
 
-__all__ = ["main"]
+__all__ = ["end_with", "main"]
 
 
 def main(arguments: list[str]) -> None:
     """Serves until the connection closes."""
     connection_number, recorder_number, dump_number, parent = map(int, arguments[:4])
-    _end_with(parent)
+    end_with(parent)
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))  # a crash is reported, and leaves no file behind
     faulthandler.enable(dump_number, all_threads=True)
     faulthandler.register(signal.SIGUSR2, dump_number, all_threads=True)
@@ -61,7 +61,7 @@ def _serve(experiment: Any, subject: Subject, bench: Bench, connection: Connecti
         connection.send(("done", None))
 
 
-def _end_with(parent: int) -> None:
+def end_with(parent: int) -> None:
     """Asks the kernel to end this process when its parent ends, even by SIGKILL (Linux only)."""
     if sys.platform == "linux":
         import ctypes
