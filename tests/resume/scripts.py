@@ -117,8 +117,8 @@ def train(folder, max_steps):
 """
 )
 
-ONE_PARAMETER = EXACT.replace("checkpoint_dir, max_steps, num_workers=0", "where").replace(
-    "path = os", "max_steps, num_workers = 60, 0\n    path = os"
+ONE_PARAMETER = EXACT.replace(
+    "checkpoint_dir, max_steps, num_workers=0):", "checkpoint_dir):\n    max_steps, num_workers = 60, 0"
 )
 
 NO_OPTIMIZER = EXACT.replace('optimizer.load_state_dict(state["optimizer"])', "pass")

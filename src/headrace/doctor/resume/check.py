@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import datetime as dt
+import pathlib
+import tempfile
 from collections.abc import Callable
 
 from headrace import __version__
@@ -12,6 +14,7 @@ from headrace.doctor.evidence.resume import ResumeRuns
 from headrace.doctor.gathering import Gathering
 from headrace.doctor.lab import Budget
 from headrace.doctor.report.model import Report
+from headrace.doctor.resume.running import Runner
 from headrace.doctor.resume.trials import Trials, run_trials
 from headrace.doctor.rule import Rule
 from headrace.doctor.target import check_spec
@@ -22,7 +25,7 @@ __all__ = ["check_resume"]
 def check_resume(
     spec: str, options: Options | None = None, *, command: str = "", progress: Callable[[str], None] | None = None
 ) -> Report:
-    """Runs a training function some ten times, interrupted and not, and returns what differs.
+    """Runs a training function some twelve times, interrupted and not, and returns what differs.
 
     Args:
         spec: TARGET, e.g. `train.py:train`: a function that takes a folder (and a number of steps at which it stops, and
@@ -41,7 +44,11 @@ def check_resume(
     check_spec(spec)
     rules = _rules(options)
     created = dt.datetime.now(dt.UTC).astimezone().isoformat(timespec="seconds")
-    done = run_trials(spec, budget=Budget(options.budget_s), say=progress or (lambda _: None))
+    with (
+        tempfile.TemporaryDirectory(prefix="headrace-") as folder,
+        Runner(pathlib.Path(folder), Budget(options.budget_s)) as runner,
+    ):
+        done = run_trials(spec, runner, progress or (lambda _: None))
     gathered = Gathering(runs=done.runs)
     if done.evidence is None:
         gathered.lacks([ResumeRuns], done.missing)

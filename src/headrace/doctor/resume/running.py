@@ -51,16 +51,15 @@ class Run:
 
 
 class Runner:
-    """Starts runs of one function, one after another. Use as a context manager: on leaving, everything has ended.
+    """Starts runs, one after another. Use as a context manager: on leaving, everything has ended.
 
     Args:
-        spec: TARGET, a training function.
         folder: Where it may keep files of its own.
         budget: Seconds for everything.
     """
 
-    def __init__(self, spec: str, folder: pathlib.Path, budget: Budget) -> None:
-        self._spec, self._folder, self._budget = spec, folder, budget
+    def __init__(self, folder: pathlib.Path, budget: Budget) -> None:
+        self._folder, self._budget = folder, budget
         self._num_runs = 0
         self._current: int | None = None
 
@@ -87,6 +86,7 @@ class Runner:
 
     def run(
         self,
+        spec: str,
         checkpoints: pathlib.Path,
         *,
         max_steps: int,
@@ -97,6 +97,7 @@ class Runner:
         """Runs the function once.
 
         Args:
+            spec: TARGET, a training function.
             checkpoints: Its folder.
             max_steps: Given to the function; one that does not take it is killed after as many steps of its own.
             num_workers: Given to the function; None: its own default.
@@ -109,7 +110,7 @@ class Runner:
         self._num_runs += 1
         rows, printed = (self._folder / f"{self._num_runs}.{name}" for name in ("rows", "printed"))
         order = {
-            "spec": self._spec,
+            "spec": spec,
             "folder": str(checkpoints),
             "rows": str(rows),
             "printed": str(printed),

@@ -10,7 +10,6 @@ from collections.abc import Callable, Sequence
 from typing import Any, Literal
 
 from headrace.doctor.evidence.resume import ResumeRuns, ResumeTrial
-from headrace.doctor.lab import Budget
 from headrace.doctor.report.model import RunRow
 from headrace.doctor.resume.comparing import compare, compare_without_whole
 from headrace.doctor.resume.running import Run, Runner
@@ -37,16 +36,14 @@ class Trials:
     """Why there is no evidence."""
 
 
-def run_trials(spec: str, *, budget: Budget, say: Callable[[str], None]) -> Trials:
-    """Runs the training function some ten times in folders of its own, as far as the budget reaches.
+def run_trials(spec: str, runner: Runner, say: Callable[[str], None]) -> Trials:
+    """Runs the training function some twelve times in folders of its own, as far as the runner's budget reaches.
 
     Raises:
         TargetError: there is no such function, it cannot be called, or it fails by itself, without any interruption.
     """
     with tempfile.TemporaryDirectory(prefix="headrace-resume-") as folder:
-        path = pathlib.Path(folder)
-        with Runner(spec, path, budget) as runner:
-            return _Trials(spec, path, runner, say).run()
+        return _Trials(spec, pathlib.Path(folder), runner, say).run()
 
 
 class _Trials:
@@ -223,6 +220,7 @@ class _Trials:
     ) -> Run:
         self._say(name)
         one = self._runner.run(
+            self._spec,
             folder,
             max_steps=max_steps,
             num_workers=num_workers,
