@@ -64,6 +64,15 @@ def observing():
             observer.uninstall()
 
 
+@pytest.fixture(autouse=True)
+def _one_thread():
+    """Steps of such small networks are too small to share."""
+    before = torch.get_num_threads()
+    torch.set_num_threads(1)
+    yield
+    torch.set_num_threads(before)
+
+
 @pytest.fixture
 def watched():
     torch.manual_seed(0)

@@ -260,7 +260,7 @@ def test_the_order_of_a_schedule(watched, order):
                 schedule.step()
         if order == "catching up":
             schedule.step()
-    (trace,) = watched.schedules.seen()
+    (trace,) = watched.schedules.seen()[0].schedules
     found = catalogue.rule("HR912").judge(
         type(watched.training.seen()[0])(num_steps=9, num_backwards=9, optimizers=(), schedules=(trace,))
     )
@@ -284,4 +284,4 @@ def test_chained_schedules_are_one(watched):
         loss_of(model, batch).backward()
         optimizer.step()
         schedule.step()
-    assert [(one.kind, one.num_steps, one.num_early) for one in watched.schedules.seen()] == [("SequentialLR", 5, 0)]
+    assert [(one.kind, one.num_steps, one.num_early) for one in watched.schedules.seen()[0].schedules] == [("SequentialLR", 5, 0)]

@@ -22,7 +22,7 @@ from headrace.doctor.rule import Finding, Rule
 from headrace.doctor.target import check_spec
 from headrace.errors import ConfigurationError
 
-__all__ = ["Options", "diagnose", "judge"]
+__all__ = ["Options", "diagnose"]
 
 _SEVERITIES = ("error", "warning", "info")
 QUICK_SAMPLES = 16
@@ -113,7 +113,7 @@ def diagnose(
     created = dt.datetime.now(dt.UTC).astimezone().isoformat(timespec="seconds")
     with Lab(target_spec, budget=Budget(options.budget_s), per_sample_s=options.per_sample_s) as lab:
         gathered = gather(lab, options.wishes(kind for rule in chosen for kind in rule.needs), progress or _say_nothing)
-    findings, skipped, cleared = judge(chosen, gathered)
+    findings, skipped, cleared = _judge(chosen, gathered)
     return Report(
         tool=f"headrace {__version__}",
         created=created,
@@ -139,7 +139,7 @@ def _say_nothing(_: str) -> None:
     """Nobody listens."""
 
 
-def judge(rules: Iterable[Rule], gathered: Gathering) -> tuple[list[FindingRow], list[SkippedRow], list[str]]:
+def _judge(rules: Iterable[Rule], gathered: Gathering) -> tuple[list[FindingRow], list[SkippedRow], list[str]]:
     """Lets each rule judge. One that lacks evidence, or that fails itself, is a row of its own and not the end."""
     findings: list[FindingRow] = []
     skipped: list[SkippedRow] = []

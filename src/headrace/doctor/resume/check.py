@@ -8,7 +8,7 @@ import tempfile
 from collections.abc import Callable
 
 from headrace import __version__
-from headrace.doctor.diagnose import Options, judge
+from headrace.doctor.diagnose import Options, _judge
 from headrace.doctor.environment import describe_environment
 from headrace.doctor.evidence.resume import ResumeRuns
 from headrace.doctor.gathering import Gathering
@@ -56,7 +56,7 @@ def check_resume(
         gathered.lacks([ResumeRuns], "no interrupted run had saved anything that one could go on from")
     else:
         gathered.add(done.evidence)
-    findings, skipped, cleared = judge(rules, gathered)
+    findings, skipped, cleared = _judge(rules, gathered)
     return Report(
         tool=f"headrace {__version__}",
         created=created,

@@ -6,7 +6,8 @@ import weakref
 from collections.abc import Callable
 from typing import Any
 
-from headrace.doctor.evidence.training import ScheduleTrace
+from headrace.doctor.evidence import Evidence
+from headrace.doctor.evidence.training import ScheduleTrace, TrainingTrace
 from headrace.doctor.watch.places import user_place
 from headrace.doctor.watch.taps import listen
 
@@ -60,8 +61,11 @@ class ScheduleObserver:
         self._undo = []
         self._tapped.clear()
 
-    def seen(self) -> tuple[ScheduleTrace, ...]:
-        """Returns a trace of each schedule that was stepped."""
+    def seen(self) -> tuple[Evidence, ...]:
+        """Returns the part of a TrainingTrace that this observer knows: each schedule that was stepped."""
+        return (TrainingTrace(num_steps=0, num_backwards=0, optimizers=(), schedules=self._traces()),)
+
+    def _traces(self) -> tuple[ScheduleTrace, ...]:
         return tuple(
             ScheduleTrace(
                 kind=one.kind,
