@@ -284,4 +284,6 @@ def test_chained_schedules_are_one(watched):
         loss_of(model, batch).backward()
         optimizer.step()
         schedule.step()
-    assert [(one.kind, one.num_steps, one.num_early) for one in watched.schedules.seen()[0].schedules] == [("SequentialLR", 5, 0)]
+    assert [(one.kind, one.num_steps, one.num_early) for one in watched.schedules.seen()[0].schedules] == [
+        ("SequentialLR", 5, 0)
+    ]

@@ -126,10 +126,8 @@ class Runner:
             what, why, do = told["refused"]
             raise TargetError(what, why=why, do=do)
         takes_steps = told.get("takes_steps", True)
-        if signal_at is None and takes_steps:
-            outcome = _outcome(code, None)
-        else:
-            outcome = _outcome(code, ordered)
+        is_signalled = signal_at is not None or not takes_steps
+        outcome = _outcome(code, ordered if is_signalled else None)
         traceback = told.get("raised", "")
         said = (traceback or _tail(printed)).strip().rpartition("\n")[2]
         return Run(
