@@ -33,7 +33,7 @@ class SkippedInWrongOrder(Rule):
         text="Make the order of an epoch follow from the seed and the number of the epoch alone, and set it before the loader is "
         "walked through.",
         safety="resumed runs take other samples than before: those that were left",
-        snippet="generator.manual_seed(seed + epoch)  # the one that the loader was given\n"
+        snippet="generator.manual_seed(seed + epoch)  # that of the loader\n"
         "for number, batch in enumerate(loader):\n    if epoch == first_epoch and number < batches_done:\n"
         "        continue",
     )
