@@ -47,7 +47,9 @@ class ParametersNotOptimised(Rule):
         lost = [one for one in seen.models if one.unoptimised]
         if seen.num_orphans and lost:
             return [_orphans_finding(seen, lost[0])]
-        found = [_lost_finding(one) for one in lost if one.unoptimised_is_new]
+        # Modules that one line made, such as those of a list, are one fault.
+        places = {(one.kind, one.where): one for one in lost if one.unoptimised_is_new}
+        found = [_lost_finding(one) for one in places.values()]
         cleared = any(one.num_cleared_before_step * 2 >= one.num_steps for one in loop.optimizers)  # that is HR901
         still = [one for one in seen.models if one.never_updated]
         return found + ([] if cleared else [_still_finding(one) for one in still])
