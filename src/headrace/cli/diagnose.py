@@ -88,6 +88,10 @@ def command(
     write_baseline: Annotated[
         pathlib.Path | None, _file("write-baseline", "Write all findings to this file; from now on they are known.")
     ] = None,
+    resume: Annotated[
+        bool,
+        typer.Option("--resume", help="TARGET trains (folder, max_steps): is it exact after an interruption?"),
+    ] = False,
 ) -> None:
     """Examines a loader without changing it, and names each fault with its sample.
 
@@ -125,7 +129,12 @@ def command(
     baseline = baseline or (None if write_baseline is not None else settings.baseline)
     known = None if baseline is None else load_baseline(baseline)
     with spinner(f"loading {target}", budget_s=budget_s) as progress:
-        report = apply_comments(diagnose(target, options, command=_typed(), progress=progress))
+        if resume:
+            from headrace.doctor.resume.check import check_resume
+
+            report = check_resume(target, options, command=_typed(), progress=progress)
+        else:
+            report = apply_comments(diagnose(target, options, command=_typed(), progress=progress))
     if write_baseline is not None:
         known = keep(report, write_baseline)
         sys.stderr.write(f"headrace: wrote {write_baseline}\n")

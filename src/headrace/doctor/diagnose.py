@@ -164,14 +164,14 @@ def _name_of(target: Any) -> str:
 
 def _catalogue(options: Options) -> tuple[Rule, ...]:
     from headrace.doctor.catalogue import rules
-    from headrace.doctor.watch.kinds import is_watched
+    from headrace.doctor.occasions import is_diagnosed
 
     chosen = rules(options.select, options.ignore)
-    kept = tuple(rule for rule in chosen if not is_watched(rule))
+    kept = tuple(rule for rule in chosen if is_diagnosed(rule))
     if chosen and not kept:
         raise ConfigurationError(
             f"{', '.join(rule.code for rule in chosen)}: only a running script shows that",
-            do="headrace watch train.py",
+            do=["headrace watch train.py", "headrace diagnose --resume train.py:train    for HR907 to HR909"],
         )
     return kept
 

@@ -20,7 +20,7 @@ from headrace.doctor.subject.groups import is_group
 from headrace.doctor.subject.kinds import ACCEPTED, is_known_loader
 from headrace.errors import TargetError, nearest
 
-__all__ = ["check_spec", "check_target", "load_target"]
+__all__ = ["check_spec", "check_target", "load_attribute", "load_target"]
 
 _FORMS = "train.py:make_loader    (a file), or package.module:attribute"
 _LOADER_NAME = re.compile(r"load|data|train|val|test", re.IGNORECASE)
@@ -42,9 +42,8 @@ def load_target(spec: str) -> Any:
         TargetError: nothing is found, it raises, it needs arguments, or it is no data. The exception of the user's
             code is its cause.
     """
-    place, attribute = check_spec(spec)
-    module = _load_file(pathlib.Path(place), spec) if _is_file(place) else _load_module(place, spec)
-    value = _find_attribute(module, place, attribute, spec)
+    attribute = check_spec(spec)[1]
+    value = load_attribute(spec)
     if isinstance(value, type) or (callable(value) and not _is_data(value)):
         value, said = _call(value, attribute, spec), f"{attribute}() returned"
     else:
@@ -61,6 +60,17 @@ def check_target(value: Any) -> Any:
     """
     _check_is_data(value, "the object is", "of the caller")
     return value
+
+
+def load_attribute(spec: str) -> Any:
+    """Returns what a TARGET names, without calling it; see `load_target`.
+
+    Raises:
+        TargetError: nothing is found, or the file raises while it is executed.
+    """
+    place, attribute = check_spec(spec)
+    module = _load_file(pathlib.Path(place), spec) if _is_file(place) else _load_module(place, spec)
+    return _find_attribute(module, place, attribute, spec)
 
 
 def check_spec(spec: str) -> tuple[str, str]:

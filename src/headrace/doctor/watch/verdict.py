@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import datetime as dt
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, Literal
 
 import msgspec
@@ -12,15 +12,20 @@ import msgspec
 from headrace import __version__
 from headrace.doctor.environment import describe_environment
 from headrace.doctor.evidence import Evidence
+from headrace.doctor.evidence.last_batch import last_batch
+from headrace.doctor.evidence.orders import Orders
 from headrace.doctor.evidence.passes import LoaderTrace, LoaderTraces
+from headrace.doctor.evidence.splits import split_overlap
 from headrace.doctor.evidence.stages import StageTimes
+from headrace.doctor.evidence.training import ModelTraces
 from headrace.doctor.judging import SEVERITIES, judge
+from headrace.doctor.occasions import is_watched
 from headrace.doctor.report.model import FindingRow, Report, SkippedRow
 from headrace.doctor.rule import Rule
 from headrace.doctor.waiting import FEWEST_S, FEWEST_STEPS, is_long_enough, judged, span
-from headrace.doctor.watch.kinds import is_watched
 from headrace.doctor.watch.seen import Seen
 from headrace.doctor.watch.summary import main_loop, summarise
+from headrace.doctor.watched_orders import watched_orders
 from headrace.doctor.wording import count, verb
 
 __all__ = ["make_report", "watched_rules"]
@@ -90,7 +95,31 @@ def _judge(seen: Seen, rules: Sequence[Rule], spec: str) -> tuple[list[FindingRo
     elif (reason := _unjudged(evidence)) is not None:
         missing = {StageTimes: reason}
     kept = {kind: one for kind, one in evidence.items() if kind not in missing}
-    return judge(rules, kept, missing)
+    findings, skipped, cleared = judge([rule for rule in rules if Orders not in rule.needs], kept, missing)
+    for row in _judge_orders(evidence, [rule for rule in rules if rule.needs == (Orders,)]):
+        if isinstance(row, FindingRow):
+            findings.append(row)
+        elif isinstance(row, SkippedRow):
+            skipped.append(row)
+        else:
+            cleared.append(row)
+    return findings, skipped, sorted(cleared)
+
+
+def _judge_orders(
+    evidence: Mapping[type[Evidence], Evidence], rules: Sequence[Rule]
+) -> Iterator[FindingRow | SkippedRow | str]:
+    """Each loader has an order of its own: the rules about orders judge one after another."""
+    traces = evidence.get(LoaderTraces)
+    orders = watched_orders(traces) if isinstance(traces, LoaderTraces) else ()
+    if not orders:
+        reason = "no loader whose order is known was walked through twice to its end"
+        yield from (SkippedRow(code=rule.code, name=rule.name, reason=reason) for rule in rules)
+        return
+    found = [judge(rules, {Orders: one}, {})[0] for one in orders]
+    yield from (row for rows in found for row in rows)
+    named = {row.code for rows in found for row in rows}
+    yield from (rule.code for rule in rules if rule.code not in named)
 
 
 def _evidence(seen: Seen, spec: str) -> dict[type[Evidence], Evidence]:
@@ -105,6 +134,9 @@ def _evidence(seen: Seen, spec: str) -> dict[type[Evidence], Evidence]:
         found[LoaderTraces] = dataclasses.replace(
             traces, script=spec, rank=seen.rank, world_size=seen.world_size, outcome=outcome
         )
+        models = found.get(ModelTraces)
+        last = last_batch(traces, models) if isinstance(models, ModelTraces) else None
+        found |= {type(one): one for one in (split_overlap(traces), last) if one is not None}
     return found
 
 

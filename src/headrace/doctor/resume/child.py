@@ -1,0 +1,121 @@
+"""Where the runs are executed: a process that has torch imported and forks one child for each run.
+
+    python -P -m headrace.doctor.resume.child CONNECTION PARENT
+
+Importing torch takes longer than most of these runs. The user's file is executed in the forked child alone, so each run
+begins as in a fresh interpreter. A child has a session of its own and ends with its parent.
+"""
+
+from __future__ import annotations
+
+import atexit
+import contextlib
+import json
+import os
+import resource
+import signal
+import sys
+import threading
+from multiprocessing.connection import Connection
+from typing import Any, NoReturn
+
+from headrace.doctor.lab_child import end_with
+from headrace.doctor.resume.calling import how_to_call
+from headrace.doctor.resume.recording import Recorder
+from headrace.doctor.stacks import user_traceback
+from headrace.doctor.target import load_attribute
+from headrace.errors import TargetError
+
+__all__ = ["main"]
+
+
+def main(arguments: list[str]) -> None:
+    """Serves orders until the connection closes."""
+    number, parent = map(int, arguments)
+    end_with(parent)
+    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+    _warm_up()
+    connection = Connection(number)
+    with contextlib.suppress(EOFError):
+        while True:
+            order: dict[str, Any] = connection.recv()
+            pid = os.fork()
+            if pid == 0:
+                connection.close()
+                _leave(_run(order))
+            connection.send(pid)
+            connection.send(os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]))
+
+
+def _leave(code: int) -> NoReturn:
+    """Ends a forked child as Python ends: threads, then what was registered for the exit; but clears no memory.
+
+    Taking torch's modules apart takes longer than a run, and copies the pages that the fork shares.
+    """
+    try:
+        threading._shutdown()  # type: ignore[attr-defined] # what multiprocessing calls in its own children
+        atexit._run_exitfuncs()
+        sys.stdout.flush()
+        sys.stderr.flush()
+    finally:
+        os._exit(code)
+
+
+def _warm_up() -> None:
+    """Imports here, once for all runs, what every run needs; torch imports a third of it with the first step.
+
+    No backward pass: its threads would not survive the fork.
+    """
+    import torch.utils.data
+
+    import headrace.engine.loader  # noqa: F401
+
+    parameter = torch.zeros(1, requires_grad=True)
+    parameter.grad = torch.zeros(1)
+    optimizer = torch.optim.Adam([parameter], lr=0.0)
+    optimizer.step()
+    optimizer.zero_grad()
+
+
+def _run(order: dict[str, Any]) -> int:
+    """Runs the function once, or until it is to be interrupted."""
+    os.setsid()
+    end_with(os.getppid())
+    printed = os.open(order["printed"], os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
+    for number in (1, 2):
+        os.dup2(printed, number)
+    descriptor = os.open(order["rows"], os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
+    signal_at: int | None = order["signal_at"]
+
+    def stepped(number: int) -> None:
+        if number != signal_at:
+            return
+        if order["signal"] == "SIGTERM" and signal.getsignal(signal.SIGTERM) is signal.SIG_DFL:
+            _tell(descriptor, {"handles_signal": False})
+        os.kill(os.getpid(), signal.Signals[order["signal"]])
+
+    try:
+        function = load_attribute(order["spec"])
+        call = how_to_call(function, order["spec"])
+        _tell(descriptor, {"takes_steps": call.steps is not None, "takes_workers": call.workers is not None})
+        if call.steps is None and signal_at is None:
+            signal_at = order["max_steps"]  # it does not stop by itself
+        Recorder(descriptor, stepped).install()
+        function(**call.arguments(order["folder"], order["max_steps"], order["num_workers"]))
+    except TargetError as error:
+        _tell(descriptor, {"refused": [error.what, error.why, error.do]})
+        return 3
+    except Exception as error:
+        _tell(descriptor, {"raised": user_traceback(error)})
+        return 1
+    except SystemExit as leaving:
+        return 0 if leaving.code is None else leaving.code if isinstance(leaving.code, int) else 1
+    return 0
+
+
+def _tell(descriptor: int, what: dict[str, Any]) -> None:
+    os.write(descriptor, (json.dumps(what) + "\n").encode())
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])
