@@ -78,10 +78,10 @@ class _Round(Round):
         self._walked: Walked | None = None
         self._is_stream = self.facts.is_iterable or self.facts.num_samples is None
         if kinds & {SampleReads, CollateTrial, ContractCheck}:
-            self.prepared = self._read_stream() if self._is_stream else self._read_samples(self.facts.num_samples or 0)
+            prepared = self.prepared
             if kinds & {CollateTrial, ContractCheck}:
-                self._join_samples(self.prepared)
-            self._check_contract(sum(one.read.outcome == "ok" for one in self.prepared))
+                self._join_samples(prepared)
+            self._check_contract(sum(one.read.outcome == "ok" for one in prepared))
         if WorkerStreams in kinds:
             self._compare_streams()
         for step in steps():
@@ -93,6 +93,9 @@ class _Round(Round):
                 self.found.lacks(step.gives, "the budget was spent before")
             else:
                 step.run(self)
+
+    def _prepare(self) -> Sequence[Prepared]:
+        return self._read_stream() if self._is_stream else self._read_samples(self.facts.num_samples or 0)
 
     def _read_samples(self, num_samples: int) -> list[Prepared]:
         wishes = self.wishes

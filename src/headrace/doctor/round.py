@@ -85,8 +85,22 @@ class Round:
         self.introduction = introduction
         self.split = split
         """Name of the loader under examination, where TARGET has several: train, val, ...; empty: the only one."""
-        self.prepared: Sequence[Prepared] = ()
-        """The samples that were prepared one by one, in data set order; empty for what has none."""
+        self._prepared: Sequence[Prepared] | None = None
+
+    @property
+    def prepared(self) -> Sequence[Prepared]:
+        """The samples that were prepared one by one, in data set order; empty for what has none.
+
+        Prepared when they are first asked for: what no rule and no step asks for is not run.
+        """
+        if self._prepared is None:
+            self._prepared = ()  # a step that is run meanwhile does not ask again
+            self._prepared = self._prepare()
+        return self._prepared
+
+    def _prepare(self) -> Sequence[Prepared]:
+        """Prepares them."""
+        return ()
 
     @property
     def is_companion(self) -> bool:

@@ -6,7 +6,7 @@ import dataclasses
 
 from headrace.doctor.evidence.base import Evidence
 
-__all__ = ["Container", "Containers", "Growth", "MachineFacts", "Pace"]
+__all__ = ["Container", "Containers", "Growth", "MachineFacts", "Pace", "ThreadPace"]
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
@@ -89,3 +89,21 @@ class Pace(Evidence):
     """Seconds to the first batch with workers."""
     worker_cpu_share: float | None
     """The same of the busiest worker while it made samples: well above 1 it has threads of its own at work."""
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class ThreadPace(Evidence):
+    """Samples prepared by one thread, and by two at the same time in one process."""
+
+    runner: str
+    """How the loader prepares samples: `threads`, or `host` (threads in one other process)."""
+    num_threads: int
+    num_samples: int
+    """Prepared by each thread."""
+    alone_share: float
+    """Cores that one thread asked for: near 1 it computes, near 0 it waits."""
+    gain: float
+    """Processor time that two threads at once got, in times of what one got: near 2 they compute side by side, near 1
+    they take turns, or others on the machine left them no second core."""
+    together_share: float
+    """Cores that two threads at once asked for: near 2 if each of them runs or waits for a core all the time."""

@@ -23,7 +23,7 @@ from headrace.doctor.round import Round
 from headrace.doctor.subject import Subject
 from headrace.doctor.subject.rebuild import DEFAULT_PREFETCH, rebuild
 
-__all__ = ["STEP", "WalkTwice"]
+__all__ = ["STEP", "WalkTwice", "wanted_s"]
 
 MOST_BATCHES = 60
 FEWEST_BATCHES = 8
@@ -46,9 +46,9 @@ class WalkTwice:
         bench.reseed(self.seed, "pace")
         sizes: list[tuple[int, int]] = []
         single = rebuild(subject.loader, num_workers=0)
-        before = _wanted_s(os.getpid())
+        before = wanted_s(os.getpid())
         single_s, _, wall_s = self._walk(iter(single), bench, skip=1, sizes=sizes)
-        single_share = (_wanted_s(os.getpid()) - before) / wall_s if wall_s else None
+        single_share = (wanted_s(os.getpid()) - before) / wall_s if wall_s else None
         num_workers = subject.num_workers
         prefetch = getattr(subject.loader, "prefetch_factor", None) or (DEFAULT_PREFETCH if num_workers else 0)
         worker_s, first_s, worker_share = list[float](), None, None
@@ -117,8 +117,8 @@ def _size_of(batch: Any) -> tuple[int, int]:
     return sum(array.nbytes for array in arrays), len(arrays)
 
 
-def _wanted_s(pid: int) -> float:
-    """Seconds for which all threads of a process ran or waited for a core: what it asked for, whoever else was there.
+def wanted_s(pid: int) -> float:
+    """Returns the seconds for which all threads of a process ran or waited for a core: what it asked for, whoever else was there.
 
     Linux tells it per thread, first number and second (Documentation/scheduler/sched-stats.rst).
     """
@@ -132,7 +132,7 @@ def _wanted_s(pid: int) -> float:
 
 def _children_wanted() -> dict[int, float]:
     with contextlib.suppress(psutil.Error):
-        return {child.pid: _wanted_s(child.pid) for child in psutil.Process().children()}
+        return {child.pid: wanted_s(child.pid) for child in psutil.Process().children()}
     return {}
 
 
