@@ -9,7 +9,7 @@ import time
 
 import psutil
 
-__all__ = ["thread_awake_s", "usable_cores", "usable_memory"]
+__all__ = ["cpu_pressure", "thread_awake_s", "usable_cores", "usable_memory"]
 
 _CGROUP_ROOT = pathlib.Path("/sys/fs/cgroup")
 
@@ -40,6 +40,18 @@ def usable_memory(cgroup_root: pathlib.Path = _CGROUP_ROOT) -> int:
     return max(available, 0)
 
 
+def cpu_pressure() -> float | None:
+    """Returns the percent of the last ten seconds in which something on this machine waited for a core; None: not told.
+
+    `some avg10` of the kernel's pressure information (Linux, Documentation/accounting/psi.rst).
+    """
+    try:
+        first = _PRESSURE.read_text().splitlines()[0]
+        return float(first.split("avg10=")[1].split()[0])
+    except (OSError, IndexError, ValueError):
+        return None
+
+
 def thread_awake_s() -> float:
     """Returns the seconds for which the calling thread computed, or wanted to and had to wait for a core.
 
@@ -52,6 +64,7 @@ def thread_awake_s() -> float:
     return time.thread_time()
 
 
+_PRESSURE = pathlib.Path("/proc/pressure/cpu")
 _SCHEDSTAT = pathlib.Path("/proc/thread-self/schedstat")
 
 

@@ -25,7 +25,7 @@ from headrace.doctor.recorder import Mark
 from headrace.doctor.stacks import trim_dump
 from headrace.doctor.subject import Subject
 from headrace.errors import TargetError
-from headrace.machine import usable_memory
+from headrace.machine import cpu_pressure, usable_memory
 
 __all__ = ["Budget", "Ending", "Experiment", "Lab"]
 
@@ -116,6 +116,8 @@ class Lab:
         self._budget = budget
         self._per_sample_s = per_sample_s
         self._child: Child | None = None
+        self.cpu_pressure = cpu_pressure()
+        """Percent of the ten seconds before the lab was opened in which something waited for a core."""
         self.split = ""
         """Name of the loader that experiments get, where TARGET has several; empty: the first."""
         self.loading_s: float | None = None

@@ -21,7 +21,6 @@ from headrace.machine import usable_cores, usable_memory
 __all__ = ["STEP", "AskMachine"]
 
 _SHM = pathlib.Path("/dev/shm")  # noqa: S108 - where the kernel puts it
-_PRESSURE = pathlib.Path("/proc/pressure/cpu")
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
@@ -30,6 +29,9 @@ class AskMachine:
 
     name: ClassVar[str] = "machine"
     starts_processes: ClassVar[bool] = False
+
+    cpu_pressure: float | None
+    """As it was before the doctor itself had anything to do."""
 
     def run(self, subject: Subject, bench: Bench) -> Iterator[MachineFacts]:  # noqa: ARG002 - neither is asked
         """Asks in the child: what TARGET has set (affinity, limits, sharing strategy) is seen."""
@@ -44,17 +46,8 @@ class AskMachine:
             file_limit=resource.getrlimit(resource.RLIMIT_NOFILE)[0],
             open_files=len(list(pathlib.Path("/proc/self/fd").iterdir())) if sys.platform == "linux" else 0,
             sharing_strategy=None if sharing is None else str(sharing()),
-            cpu_pressure=_pressure(),
+            cpu_pressure=self.cpu_pressure,
         )
-
-
-def _pressure() -> float | None:
-    """`some avg10` of the kernel's pressure information."""
-    try:
-        first = _PRESSURE.read_text().splitlines()[0]
-        return float(first.split("avg10=")[1].split()[0])
-    except (OSError, IndexError, ValueError):
-        return None
 
 
 class _Step:
@@ -63,7 +56,7 @@ class _Step:
     every_split = False
 
     def run(self, round_: Round) -> None:
-        round_.gather(AskMachine(), MachineFacts)
+        round_.gather(AskMachine(cpu_pressure=round_.lab.cpu_pressure), MachineFacts)
 
 
 STEP = _Step()

@@ -65,8 +65,17 @@ def _refuse_nonsense(target: Any) -> None:
         )
         raise TargetError(
             f"there is nothing to examine in a {class_name(target)} {what}".rstrip(),
+            why=_half_way(target),
             do=f"return {ACCEPTED}; several as (train, val)",
         )
+
+
+def _half_way(target: Any) -> str | None:
+    """What is missing in a class that has half of what a data set needs."""
+    kind = type(target)
+    if hasattr(kind, "__getitem__") and not hasattr(kind, "__len__"):
+        return f"{kind.__name__} has __getitem__, but no __len__: how many samples there are is not known"
+    return None
 
 
 def loaders_in(target: Any) -> _Named:
