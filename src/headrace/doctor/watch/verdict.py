@@ -12,12 +12,12 @@ import msgspec
 from headrace import __version__
 from headrace.doctor.environment import describe_environment
 from headrace.doctor.evidence import Evidence
-from headrace.doctor.evidence.last_batch import last_batch
+from headrace.doctor.evidence.last_batch import LastBatch, last_batch
 from headrace.doctor.evidence.orders import Orders
 from headrace.doctor.evidence.passes import LoaderTrace, LoaderTraces
-from headrace.doctor.evidence.splits import split_overlap
+from headrace.doctor.evidence.splits import SplitOverlap, split_overlap
 from headrace.doctor.evidence.stages import StageTimes
-from headrace.doctor.evidence.training import ModelTraces
+from headrace.doctor.evidence.training import CheckpointTraces, ModelTraces, TrainingTrace
 from headrace.doctor.judging import SEVERITIES, judge
 from headrace.doctor.occasions import is_watched
 from headrace.doctor.report.model import FindingRow, Report, SkippedRow
@@ -31,6 +31,15 @@ from headrace.doctor.wording import count, verb
 __all__ = ["make_report", "watched_rules"]
 
 NOTHING = "no torch DataLoader and no headrace loader handed over a batch"
+
+NOT_SEEN: dict[type[Evidence], str] = {
+    SplitOverlap: "no training loader and evaluation loader that say which samples they draw",
+    LastBatch: "no training loader that says how long its last batch is, or no model",
+    CheckpointTraces: "the script saved nothing",
+    ModelTraces: "no model was called",
+    TrainingTrace: "no optimizer stepped",
+}
+"""Why a kind of evidence may not be there, in words about the script."""
 
 
 def watched_rules(select: Iterable[str] = (), ignore: Iterable[str] = ()) -> tuple[Rule, ...]:
@@ -89,12 +98,13 @@ def make_report(
 
 def _judge(seen: Seen, rules: Sequence[Rule], spec: str) -> tuple[list[FindingRow], list[SkippedRow], list[str]]:
     evidence = _evidence(seen, spec)
-    missing: dict[type[Evidence], str] = {}
+    missing: dict[type[Evidence], str] = dict(NOT_SEEN)
     if seen.num_batches == 0:
-        missing = {LoaderTraces: NOTHING, StageTimes: NOTHING}
+        missing |= {LoaderTraces: NOTHING, StageTimes: NOTHING}
     elif (reason := _unjudged(evidence)) is not None:
-        missing = {StageTimes: reason}
-    kept = {kind: one for kind, one in evidence.items() if kind not in missing}
+        missing |= {StageTimes: reason}
+    untold = missing.keys() - NOT_SEEN.keys()
+    kept = {kind: one for kind, one in evidence.items() if kind not in untold}
     findings, skipped, cleared = judge([rule for rule in rules if Orders not in rule.needs], kept, missing)
     for row in _judge_orders(evidence, [rule for rule in rules if rule.needs == (Orders,)]):
         if isinstance(row, FindingRow):
