@@ -9,6 +9,7 @@ What cannot be gathered is missing with a reason; it never ends the rest.
 from __future__ import annotations
 
 import collections
+import dataclasses
 from collections.abc import Callable, Sequence
 
 from headrace.doctor.evidence import (
@@ -197,7 +198,7 @@ class _Round(Round):
             return
         self.found.note("streams", ending, f"one process against {num_workers} workers")
         if heard:
-            self.found.add(heard[0])
+            self.found.add(dataclasses.replace(heard[0], num_own_workers=self.facts.num_workers))
         else:
             self.found.lacks([WorkerStreams], f"the streams could not be compared: {told(ending)}")
 

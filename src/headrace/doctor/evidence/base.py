@@ -210,3 +210,5 @@ class WorkerStreams(Evidence):
     """Digest and place of the first one."""
     is_complete: bool
     """True if the streams ended within the limit; else only their beginnings were compared."""
+    num_own_workers: int | None = None
+    """Workers that the loader itself asks for; 0: `num_workers` is the doctor's; None: not told apart."""
