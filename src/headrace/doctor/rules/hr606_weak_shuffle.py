@@ -87,7 +87,7 @@ class WeakShuffle(Rule):
             confidence=confidence,
             basis="experiment",
             stage="sampler",
-            where=seen.sampler_at,
+            where=seen.sampler_at or seen.epoch_loop_at,
             evidence=_evidence(seen),
             fix=RESEED,
         )
