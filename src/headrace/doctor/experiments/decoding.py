@@ -317,9 +317,7 @@ def _of_stream(
 ) -> Decoding:
     """The evidence of a pass. An error after which the stream went on to its next record replaced nothing."""
     stage_s = {one.read.index: one.stage_s for one in came_out}
-    prepared = [
-        Prepared(read=one.read, stage_s=stage_s.get(one.index, {})) for one in again if one.read is not None
-    ]
+    prepared = [Prepared(read=one.read, stage_s=stage_s.get(one.index, {})) for one in again if one.read is not None]
     found = _evidence(prepared, again, oversize, round_.facts.num_samples or len(prepared))
     replaced = tuple(one for one in found.swallowed if one.is_placeholder or one.equal_to is not None)
     return dataclasses.replace(found, swallowed=replaced)
