@@ -186,11 +186,12 @@ def _varied_axes(reads: Sequence[SampleRead]) -> set[tuple[str, int]]:
 
 
 def _coarse_form(fields: Sequence[ValueView], varied: Collection[tuple[str, int]]) -> tuple[Any, ...]:
-    shapes = (
-        view.shape and tuple(None if (view.field, axis) in varied else size for axis, size in enumerate(view.shape))
-        for view in fields
-    )
-    return ("coarse", *((view.field, view.kind, view.dtype, shape) for view, shape in zip(fields, shapes, strict=True)))
+    def coarse(view: ValueView) -> tuple[int | None, ...] | None:
+        if view.shape is None:
+            return None
+        return tuple(None if (view.field, axis) in varied else size for axis, size in enumerate(view.shape))
+
+    return ("coarse", *((view.field, view.kind, view.dtype, coarse(view)) for view in fields))
 
 
 class Joining(Experiment, Protocol):

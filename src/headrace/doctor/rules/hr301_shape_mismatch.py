@@ -83,7 +83,7 @@ class ShapeMismatch(Rule):
             and view.shape is not None
             and read.index not in explained.get(view.field, ())
         )
-        findings = []
+        findings: list[Finding] = []
         for field, cases in by_field.items():
             shapes = collections.Counter(shape for _, shape in cases)
             if len(shapes) == 1 or all(len(shape) == 1 for shape in shapes):

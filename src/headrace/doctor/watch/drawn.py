@@ -144,13 +144,13 @@ def _as_list(indices: Any) -> Any:
 
 def below_subsets(dataset: Any) -> Callable[[Sequence[int]], tuple[int, ...]]:
     """Returns what turns positions in torch's Subsets into rows of the data set that lies under them."""
-    levels = []
+    levels: list[Any] = []
     while len(levels) < MOST_WRAPPERS and _wrapper(dataset) == "subset":
         levels.append(_as_list(dataset.indices))
         dataset = dataset.dataset
 
     def rows(positions: Sequence[int]) -> tuple[int, ...]:
-        found = positions
+        found: Sequence[int] = positions
         for indices in levels:
             found = [int(indices[position]) for position in found]
         return tuple(found)
