@@ -114,6 +114,8 @@ class _Round(Round):
         walked = read_stream(self.lab, experiment, self.say)
         self.found.note("reads", walked.ending, walked.detail)
         self._walked = walked
+        if walked.is_whole and not walked.prepared:
+            self.found.add(dataclasses.replace(self.facts, yields_nothing=True))
         if not walked.prepared and not walked.is_whole:
             self.found.lacks([SampleReads], f"no sample was examined: {told(walked.ending)}")
             return []

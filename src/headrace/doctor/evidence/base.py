@@ -172,6 +172,8 @@ class LoaderFacts(Evidence):
     persistent_workers: bool = False
     start_method: str | None = None
     """fork, spawn or forkserver: how its workers are started, or would be; None: not known."""
+    yields_nothing: bool = False
+    """True for a stream whose pass was walked and was over before the first sample."""
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
