@@ -125,3 +125,14 @@ def test_no_data_set_is_kept_alive(wrap):
     gc.collect()
     assert reference() is None
     assert drawn.count == 1
+
+
+def test_positions_under_subsets_are_rows_of_the_data_set_itself():
+    from torch.utils.data import Subset
+
+    from headrace.doctor.watch.drawn import below_subsets
+
+    rows = list(range(100, 130))
+    outer = Subset(Subset(rows, range(10, 30)), [3, 1, 19])
+    assert below_subsets(outer)([0, 1, 2]) == (13, 11, 29)
+    assert below_subsets(rows)([4, 2]) == (4, 2)

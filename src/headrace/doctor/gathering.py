@@ -9,6 +9,7 @@ What cannot be gathered is missing with a reason; it never ends the rest.
 from __future__ import annotations
 
 import collections
+import dataclasses
 from collections.abc import Callable, Sequence
 
 from headrace.doctor.evidence import (
@@ -116,6 +117,8 @@ class _Round(Round):
         walked = read_stream(self.lab, experiment, self.say)
         self.found.note("reads", walked.ending, walked.detail)
         self._walked = walked
+        if walked.is_whole and not walked.prepared:
+            self.found.add(dataclasses.replace(self.facts, yields_nothing=True))
         if not walked.prepared and not walked.is_whole:
             self.found.lacks([SampleReads], f"no sample was examined: {told(walked.ending)}")
             return []
@@ -200,7 +203,7 @@ class _Round(Round):
             return
         self.found.note("streams", ending, f"one process against {num_workers} workers")
         if heard:
-            self.found.add(heard[0])
+            self.found.add(dataclasses.replace(heard[0], num_own_workers=self.facts.num_workers))
         else:
             self.found.lacks([WorkerStreams], f"the streams could not be compared: {told(ending)}")
 

@@ -172,6 +172,8 @@ class LoaderFacts(Evidence):
     persistent_workers: bool = False
     start_method: str | None = None
     """fork, spawn or forkserver: how its workers are started, or would be; None: not known."""
+    yields_nothing: bool = False
+    """True for a stream whose pass was walked and was over before the first sample."""
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
@@ -210,3 +212,5 @@ class WorkerStreams(Evidence):
     """Digest and place of the first one."""
     is_complete: bool
     """True if the streams ended within the limit; else only their beginnings were compared."""
+    num_own_workers: int | None = None
+    """Workers that the loader itself asks for; 0: `num_workers` is the doctor's; None: not told apart."""

@@ -73,6 +73,8 @@ class LoaderTrace:
     """Different samples of the root data set that it drew; 0 if not known."""
     root: str | None
     """Names the data set under all wrappers, the same for loaders that share it; None: not known."""
+    drawn_digest: str | None = None
+    """Which samples of it were drawn: the same for loaders that drew the same ones, in whatever order; None: not known."""
     num_worker_starts: int = 0
     """Worker processes that were started for all its passes."""
     num_short_passes: int = 0

@@ -15,9 +15,10 @@ from headrace.doctor.evidence import Evidence, Refusal, SampleRead, SampleReads
 from headrace.doctor.evidence.decoding import Decoding, Oversize, SampleDecoding, Swallowed
 from headrace.doctor.probes.compared import compare
 from headrace.doctor.probes.kept_inside import Raised, Watch, watching
-from headrace.doctor.probes.reads import Prepared
+from headrace.doctor.probes.reads import Prepared, digest_of, view_fields, with_ends
+from headrace.doctor.probes.stream_reads import one_pass
 from headrace.doctor.round import Round, told
-from headrace.doctor.subject import Subject
+from headrace.doctor.subject import Subject, Walk
 from headrace.errors import SampleId
 
 __all__ = ["STEP", "Again", "LookAgain"]
@@ -38,11 +39,16 @@ class Again:
     decoding: SampleDecoding | None
     """None: its files were not looked at, or it did not come out this time."""
     swallowed: tuple[Swallowed, ...]
+    read: SampleRead | None = None
+    """Of a stream: what came out in this very pass, because another pass may have another order."""
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class LookAgain:
-    """The experiment; yields one Again per row, then at most one Oversize."""
+    """The experiment; yields one Again per row, then at most one Oversize.
+
+    A stream is walked once more, its first samples up to as many as there are rows.
+    """
 
     name: ClassVar[str] = "decoding"
     starts_processes: ClassVar[bool] = False
@@ -55,13 +61,8 @@ class LookAgain:
 
     def run(self, subject: Subject, bench: Bench) -> Iterator[Again | Oversize]:
         """Prepares one sample after another."""
-        started, num_compared = time.monotonic(), 0
         large: list[tuple[str, int, int]] = []
-        for index in self.indices:
-            if time.monotonic() - started > self.wall_s:
-                break
-            again = self._prepare(index, subject, bench, is_compared=num_compared < MAX_COMPARED)
-            num_compared += again.decoding is not None and bool(again.decoding.pictures)
+        for again in self._walk(subject, bench) if subject.is_iterable else self._each(subject, bench):
             large += _large_jpegs(again)
             yield again
         if large:
@@ -70,6 +71,46 @@ class LookAgain:
                 found = _measure(*large[0])
             if found is not None:
                 yield found
+
+    def _each(self, subject: Subject, bench: Bench) -> Iterator[Again]:
+        started, num_compared = time.monotonic(), 0
+        for index in self.indices:
+            if time.monotonic() - started > self.wall_s:
+                break
+            again = self._prepare(index, subject, bench, is_compared=num_compared < MAX_COMPARED)
+            num_compared += again.decoding is not None and bool(again.decoding.pictures)
+            yield again
+
+    def _walk(self, subject: Subject, bench: Bench) -> Iterator[Again]:
+        """One pass. Where reading runs ahead of what is delivered, it is not known which file became which sample."""
+        started = time.monotonic()
+        found: list[Again] = []
+        num_compared = 0
+        with one_pass(subject, bench, self.seed) as walk:
+            while walk.position < len(self.indices) and time.monotonic() - started < self.wall_s:
+                place = walk.position
+                with bench.holding(place, walk.coming):
+                    with watching(bench.seen) as watch:
+                        try:
+                            sample = next(walk)
+                        except StopIteration:
+                            break
+                        except BaseException:  # the pass before has reported what it saw
+                            if walk.position == place:
+                                break
+                            continue
+                    bench.stop_listening()
+                    is_compared = num_compared < MAX_COMPARED
+                    decoding = self._compare(place, walk.key, sample, bench) if is_compared else None
+                    read = _read_of(place, walk, sample, bench)
+                num_compared += decoding is not None and bool(decoding.pictures)
+                swallowed = tuple(
+                    dataclasses.replace(one, answered_path=None)  # the next file of a stream is simply the next one
+                    for one in _swallowed(place, walk.key, watch, bench)
+                )
+                found.append(Again(index=place, decoding=decoding, swallowed=swallowed, read=read))
+        is_one_to_one = len({len(one.decoding.pictures) for one in found if one.decoding is not None}) == 1
+        yield from found if is_one_to_one else [dataclasses.replace(one, decoding=None) for one in found]
 
     def _prepare(self, index: int, subject: Subject, bench: Bench, *, is_compared: bool) -> Again:
         sample_id = subject.sample_id(index)
@@ -98,6 +139,19 @@ class LookAgain:
             decode_s=0.0,
             wall_s=0.0,
         )
+
+
+def _read_of(index: int, walk: Walk, sample: Any, bench: Bench) -> SampleRead:
+    return SampleRead(
+        index=index,
+        sample_id=walk.key,
+        path=walk.path or (bench.opened[0] if bench.opened else None),
+        outcome="ok",
+        stage="done",
+        images=tuple(with_ends(bench)),
+        digest=digest_of(sample),
+        fields=view_fields(sample),
+    )
 
 
 def _swallowed(index: int, sample_id: SampleId, watch: Watch, bench: Bench) -> tuple[Swallowed, ...]:
@@ -215,6 +269,9 @@ class _Step:
         if not again:
             round_.found.lacks(self.gives, f"the samples could not be looked at again: {told(ending)}")
             return
+        if again[0].read is not None:
+            round_.found.add(_of_stream(came_out, again, oversize, round_))
+            return
         num_samples = round_.facts.num_samples or len(came_out)
         round_.found.add(_evidence(came_out, again, oversize, num_samples))
 
@@ -253,6 +310,17 @@ def _largest(read: SampleRead) -> ValueView | None:
 def _is_constant(read: SampleRead) -> bool:
     view = _largest(read)
     return view is not None and view.minimum == view.maximum
+
+
+def _of_stream(
+    came_out: Sequence[Prepared], again: Sequence[Again], oversize: Oversize | None, round_: Round
+) -> Decoding:
+    """The evidence of a pass. An error after which the stream went on to its next record replaced nothing."""
+    stage_s = {one.read.index: one.stage_s for one in came_out}
+    prepared = [Prepared(read=one.read, stage_s=stage_s.get(one.index, {})) for one in again if one.read is not None]
+    found = _evidence(prepared, again, oversize, round_.facts.num_samples or len(prepared))
+    replaced = tuple(one for one in found.swallowed if one.is_placeholder or one.equal_to is not None)
+    return dataclasses.replace(found, swallowed=replaced)
 
 
 def _evidence(

@@ -257,7 +257,7 @@ def _shortened(node: ast.AST) -> str:
 
 
 class _Step:
-    place = 220
+    place = 105
     gives: tuple[type[Evidence], ...] = (SourceLines,)
     every_split = False
 

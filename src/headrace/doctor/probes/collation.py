@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import copy
 import dataclasses
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from typing import Any, ClassVar, Protocol
 
 from headrace.contract.view import ValueView, view_sample
@@ -20,6 +20,8 @@ __all__ = ["JoinSamples", "Joined", "choose_samples", "find_odd", "form_of", "jo
 
 MAX_SAMPLES = 8
 """Enough to show what does not fit; each failing sample is tried again in a pair."""
+MANY_SIZES = 3
+"""More sizes of one axis than that are lengths; fewer may be a fault."""
 
 MESSAGE_CHARS = 300
 """As for single samples."""
@@ -158,16 +160,38 @@ def choose_samples(reads: Sequence[SampleRead], batch_size: int | None) -> tuple
     """Returns the rows to join: at most a batch (None: of unknown size), at most 8, in data set order.
 
     One of each kind that was seen (shapes and dtypes) comes first, so that what does not fit meets the others; then
-    the first and the last; then the following.
+    the first and the last; then the following. Of kinds, those come first that differ otherwise than by an axis that
+    has many sizes, such as the number of words or of nodes.
     """
     limit = min(batch_size or MAX_SAMPLES, MAX_SAMPLES)
     readable = [read for read in reads if read.outcome == "ok"]
     kinds: dict[tuple[Any, ...], int] = {}
+    varied = _varied_axes(readable)
+    for read in readable:
+        kinds.setdefault(_coarse_form(read.fields, varied), read.index)
     for read in readable:
         kinds.setdefault(form_of(read.fields), read.index)
     edges = [read.index for read in (readable[:1] + readable[-1:])]
     ranked = dict.fromkeys([*kinds.values(), *edges, *(read.index for read in readable)])
     return tuple(sorted(list(ranked)[:limit]))
+
+
+def _varied_axes(reads: Sequence[SampleRead]) -> set[tuple[str, int]]:
+    sizes: dict[tuple[str, int], set[int]] = {}
+    for read in reads:
+        for view in read.fields:
+            for axis, size in enumerate(view.shape or ()):
+                sizes.setdefault((view.field, axis), set()).add(size)
+    return {place for place, found in sizes.items() if len(found) > MANY_SIZES}
+
+
+def _coarse_form(fields: Sequence[ValueView], varied: Collection[tuple[str, int]]) -> tuple[Any, ...]:
+    def coarse(view: ValueView) -> tuple[int | None, ...] | None:
+        if view.shape is None:
+            return None
+        return tuple(None if (view.field, axis) in varied else size for axis, size in enumerate(view.shape))
+
+    return ("coarse", *((view.field, view.kind, view.dtype, coarse(view)) for view in fields))
 
 
 class Joining(Experiment, Protocol):

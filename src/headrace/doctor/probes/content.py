@@ -22,11 +22,18 @@ TINY = 1e-5
 class Content:
     """What one sample or batch held at one moment: it may have been overwritten since."""
 
-    def __init__(self, digests: dict[str, str | None], arrays: dict[str, npt.NDArray[Any]]) -> None:
+    def __init__(
+        self,
+        digests: dict[str, str | None],
+        arrays: dict[str, npt.NDArray[Any]],
+        labels: frozenset[str] = frozenset(),
+    ) -> None:
         self.digests = digests
         """Field -> digest; None: the field's content has no digest."""
         self.arrays = arrays
         """Copies of the numeric fields that are small enough."""
+        self.labels = labels
+        """Fields that are one number or text: a name, a class, the time of the request."""
 
     def differing(self, other: Content) -> tuple[str, ...]:
         """Returns the fields that both have and that hold something else, rounding apart; fields that one lacks too."""
@@ -60,12 +67,15 @@ def content_of(sample: Any) -> Content:
     """Returns what a sample or batch holds now."""
     digests: dict[str, str | None] = {}
     arrays: dict[str, npt.NDArray[Any]] = {}
+    labels: list[str] = []
     for field, value in flatten(sample):
         digests[field] = digest(value)
         array = as_array(value)
+        if array is None or array.ndim == 0:
+            labels.append(field)
         if array is not None and array.nbytes <= MAX_KEPT_BYTES:
             arrays[field] = array.copy()
-    return Content(digests, arrays)
+    return Content(digests, arrays, frozenset(labels))
 
 
 def digest(value: Any) -> str | None:

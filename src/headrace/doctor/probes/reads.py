@@ -30,8 +30,10 @@ __all__ = [
     "choose_indices",
     "describe_end",
     "describe_failure",
+    "digest_of",
     "read_samples",
     "view_fields",
+    "with_ends",
 ]
 
 MAX_DEATHS = 8
@@ -87,8 +89,8 @@ class ReadSamples:
             else:
                 bench.stop_listening()
                 fields, violations = view_fields(sample), contract.sample(sample, sample_id)
-                digest = _digest(sample)
-                bench.images[:] = _with_ends(bench)
+                digest = digest_of(sample)
+                bench.images[:] = with_ends(bench)
         files = describe_files(bench.opened)
         read = SampleRead(
             index=index,
@@ -132,8 +134,8 @@ def view_fields(sample: Any) -> tuple[ValueView, ...]:
         return (ValueView(field="sample", kind=type(sample).__qualname__),)
 
 
-def _digest(sample: Any) -> str | None:
-    """Of the largest numeric field: two samples with the same one hold the same picture, text or sound."""
+def digest_of(sample: Any) -> str | None:
+    """Returns a digest of the largest numeric field; samples with the same one hold the same picture, text or sound."""
     try:
         leaves = [as_array(value) for _, value in itertools.islice(flatten(sample), MAX_FIELDS)]
     except Exception:  # a sample that cannot be looked into
@@ -142,8 +144,8 @@ def _digest(sample: Any) -> str | None:
     return None if largest is None else xxhash.xxh3_64_hexdigest(np.ascontiguousarray(largest).data)
 
 
-def _with_ends(bench: Bench) -> Iterator[DecodedImage]:
-    """The images, with a word on those that were decoded although they are cut off."""
+def with_ends(bench: Bench) -> Iterator[DecodedImage]:
+    """Yields the images in hand, with a word on those that were decoded although they are cut off."""
     tolerated = {picture.path for picture in bench.seen.pictures if picture.is_tolerant and is_cut_off(picture.source)}
     for image in bench.images:
         path = image.path or bench.seen.in_hand

@@ -26,7 +26,7 @@ from headrace.doctor.stacks import is_user_code
 from headrace.doctor.subject import Subject, Walk
 from headrace.errors import SampleId
 
-__all__ = ["JoinStream", "ReadStream", "Walked", "read_stream"]
+__all__ = ["JoinStream", "ReadStream", "Walked", "one_pass", "read_stream"]
 
 REACH = 4
 """Samples are drawn up to this many times the number that is examined, so that the last quarter of them is spread."""
@@ -66,7 +66,7 @@ class ReadStream:
         broken: list[Prepared] = []  # failures in a row, which may be the iterator's own
         num_examined, is_whole, has_failed = 0, False, False
         deadline: float | None = None
-        with _pass(subject, bench, self.seed) as walk:
+        with one_pass(subject, bench, self.seed) as walk:
             while self.limit is None or (num_examined < self.limit and walk.position < REACH * self.limit):
                 place = walk.position
                 if not self._is_first(place):
@@ -115,7 +115,7 @@ class ReadStream:
 
 
 @contextlib.contextmanager
-def _pass(subject: Subject, bench: Bench, seed: int) -> Iterator[Walk]:
+def one_pass(subject: Subject, bench: Bench, seed: int) -> Iterator[Walk]:
     """Begins a pass, which already runs the user's code, and closes it."""
     bench.reseed(seed, "stream")
     with bench.holding(None, None):
@@ -211,7 +211,7 @@ class JoinStream:
         size = len(self.indices)
         first: dict[Any, tuple[int, SampleId, Any]] = {}
         others: list[tuple[int, SampleId, Any]] = []
-        with _pass(subject, bench, self.seed) as walk:
+        with one_pass(subject, bench, self.seed) as walk:
             while walk.position < self.reach and not self._has_enough(len(first), len(others)):
                 place = walk.position
                 with bench.holding(place, walk.coming):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import collections
+from collections.abc import Iterator
 
 from headrace.doctor.evidence import CollateTrial, LoaderFacts, SampleRead, SampleReads
 from headrace.doctor.made_up import collated, file, image, loader, ok, reads, values
@@ -35,6 +36,13 @@ TO_LISTS = Fix(
     safety="same values; the batch holds a list or a mask",
     snippet="def collate(samples):\n    images, targets = zip(*samples)\n    return torch.stack(images), list(targets)\n\n\n"
     "loader = DataLoader(dataset, batch_size=64, collate_fn=collate)",
+)
+
+
+TO_ONE_WIDTH = Fix(
+    text="Look at these samples: they lack a part of what the others have, or have more. Prepare them in the same way.",
+    safety="changes the named samples only",
+    snippet="for index in odd_ones:\n    print(index, dataset[index])",
 )
 
 
@@ -75,14 +83,16 @@ class ShapeMismatch(Rule):
             and view.shape is not None
             and read.index not in explained.get(view.field, ())
         )
-        findings = []
+        findings: list[Finding] = []
         for field, cases in by_field.items():
             shapes = collections.Counter(shape for _, shape in cases)
             if len(shapes) == 1 or all(len(shape) == 1 for shape in shapes):
                 continue
             usual = shapes.most_common(1)[0][0]
             sure = blame(trial, [read.sample_id for read, shape in cases if shape != usual])
-            if sure >= 0.5:
+            if sure < 0.5:
+                findings += _of_one_axis(field, cases, trial, seen)
+            else:
                 bare = is_bare(facts)
                 findings.append(
                     _finding(field, cases, confidence=sure, seen=seen, collate=trial.collate, is_bare_data_set=bare)
@@ -142,6 +152,22 @@ class ShapeMismatch(Rule):
             "(the number of rows differs)",
             sample_ids=(2,),
         ),
+        Example(
+            title="Graphs of several sizes, one of which lacks a column",
+            evidence=(
+                reads(
+                    ok(values("x", 5, 16)),
+                    ok(values("x", 7, 16)),
+                    ok(values("x", 6, 15)),
+                    ok(values("x", 9, 16)),
+                ),
+                collated(ids=(0, 1, 2, 3), own="merge (train.py:9)", error_type="RuntimeError", odd_ids=(2,)),
+                loader(collate="merge (train.py:9)"),
+            ),
+            message="1 of 4 samples does not join with the others: field 'x' of sample 2 is [6, 15], and axis 1 of the "
+            "others is 16",
+            sample_ids=(2,),
+        ),
     )
     healthy = (
         Example(
@@ -185,6 +211,32 @@ class ShapeMismatch(Rule):
             ),
         ),
     )
+
+
+def _of_one_axis(
+    field: str, cases: list[tuple[SampleRead, Shape]], trial: CollateTrial, seen: SampleReads
+) -> Iterator[Finding]:
+    """Where a collate function of the user's own joins several lengths, as it does graphs, and fails for another axis."""
+    rank = len(cases[0][1])
+    if trial.is_default or trial.succeeded or rank < 2 or any(len(shape) != rank for _, shape in cases):
+        return
+    for axis in range(rank):
+        usual, number = collections.Counter(shape[axis] for _, shape in cases).most_common(1)[0]
+        odd = [(read, shape) for read, shape in cases if shape[axis] != usual]
+        sure = blame(trial, [read.sample_id for read, _ in odd])
+        if 4 * number < 3 * len(cases) or sure < 0.5:
+            continue
+        first, shape = odd[0]
+        yield Finding(
+            message=f"{share(len(odd), seen)} {verb(len(odd), 'does', 'do')} not join with the others: field {field!r} of "
+            f"sample {first.sample_id} is {shape_text(shape)}, and axis {axis} of the others is {usual}",
+            confidence=sure,
+            stage="collate",
+            sample_ids=tuple(read.sample_id for read, _ in odd),
+            where=first.path,
+            evidence={"field": field, "axis": axis, "usual": usual, "collate": trial.collate},
+            fix=TO_ONE_WIDTH,
+        )
 
 
 def _finding(

@@ -37,11 +37,11 @@ class NoBatches(Rule):
         takes no time. A wrong folder, a filter that lets nothing through, or a small fine-tuning set with a batch size
         and `drop_last=True` taken from a larger one are enough.
 
-        It is no fault if a last incomplete batch is dropped while others remain. A stream that does not say how long
-        it is cannot be judged here.
+        It is no fault if a last incomplete batch is dropped while others remain. Of a stream it is only said that its
+        pass holds no sample at all.
         """
     experiment = """
-        The loader and its data set are asked for their lengths. Nothing is loaded.
+        The loader and its data set are asked for their lengths; a stream is walked.
         """
     needs = (LoaderFacts,)
     fix = KEEP_LAST
@@ -51,7 +51,9 @@ class NoBatches(Rule):
         """At most one finding."""
         num_samples, batch_size = facts.num_samples, facts.batch_size
         is_short = facts.drop_last and num_samples is not None and batch_size is not None and num_samples < batch_size
-        if num_samples == 0 and not facts.is_iterable:
+        if facts.yields_nothing:
+            message, fix = "the stream ends before its first sample", FIND_DATA
+        elif num_samples == 0 and not facts.is_iterable:
             message, fix = "the data set is empty: 0 samples", FIND_DATA
         elif is_short and num_samples and not (facts.is_iterable and facts.num_batches):
             message = (
@@ -95,6 +97,11 @@ class NoBatches(Rule):
             title="A folder in which nothing was found",
             evidence=(loader(num_samples=0, num_batches=0),),
             message="the data set is empty: 0 samples",
+        ),
+        Example(
+            title="A stream over a pattern that no file matches",
+            evidence=(loader(is_iterable=True, num_samples=None, num_batches=None, yields_nothing=True),),
+            message="the stream ends before its first sample",
         ),
         Example(
             title="A sampler without an index",

@@ -49,7 +49,7 @@ class WeakShuffle(Rule):
 
         It is no fault to keep an order on purpose: evaluation, sequences that are read in order, batches built from
         chosen classes. The order of classes is judged only where the data set says its classes, and for a loader that
-        is known to train.
+        is known to train, or that has another order in each epoch: nobody shuffles what is only measured.
         """
     experiment = """
         The sampler is walked for three epochs, without reading samples, from random state that goes on from epoch to
@@ -65,7 +65,7 @@ class WeakShuffle(Rule):
         if seen.role == "evaluation" or waits_for_epoch(seen):
             return []
         found = self._repeated(seen) if order_repeats(seen) else None
-        if found is None and seen.role == "train" and is_poorly_mixed(seen):
+        if found is None and (seen.role == "train" or _shuffles(seen)) and is_poorly_mixed(seen):
             found = self._unmixed(seen)
         return [] if found is None else [found]
 
@@ -87,7 +87,7 @@ class WeakShuffle(Rule):
             confidence=confidence,
             basis="experiment",
             stage="sampler",
-            where=seen.sampler_at,
+            where=seen.sampler_at or seen.epoch_loop_at,
             evidence=_evidence(seen),
             fix=RESEED,
         )
@@ -204,6 +204,11 @@ class WeakShuffle(Rule):
             ),
         ),
     )
+
+
+def _shuffles(seen: Orders) -> bool:
+    """True if each epoch was seen to have an order of its own: it is meant to be mixed, whatever the loader's name."""
+    return len(seen.passes) > 1 and len({one.order_hash for one in seen.passes}) == len(seen.passes)
 
 
 def _evidence(seen: Orders) -> dict[str, object]:

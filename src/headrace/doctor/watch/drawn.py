@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-__all__ = ["Drawn", "Roots", "shared_rows"]
+__all__ = ["Drawn", "Roots", "below_subsets", "shared_rows"]
 
 MOST_ROWS = 10_000_000
 """Ten megabytes for one loader. Larger data sets are not followed: their overlaps stay unknown, which says nothing."""
@@ -98,6 +98,17 @@ class Drawn:
         return mark
 
     @property
+    def digest(self) -> str | None:
+        """Digest of which rows were drawn, whatever their order; None if not known."""
+        if not self.is_known or not self._rows:
+            return None
+        found = hashlib.blake2b(digest_size=8)
+        for name, marks in sorted(self._rows.items()):
+            found.update(name.encode("utf-8", "surrogateescape"))
+            found.update(np.packbits(marks).tobytes())
+        return found.hexdigest()
+
+    @property
     def root(self) -> str | None:
         """Name of the data set that its samples lie in; None if there are several, or if it is not known."""
         return next(iter(self._rows)) if len(self._rows) == 1 else None
@@ -129,6 +140,22 @@ def shared_rows(first: Drawn, second: Drawn) -> tuple[int, tuple[int, ...]]:
 def _as_list(indices: Any) -> Any:
     """A list as it is; an array or tensor as a numpy array, which shares its memory and is read faster."""
     return indices if isinstance(indices, (list, tuple, range)) else np.asarray(indices)
+
+
+def below_subsets(dataset: Any) -> Callable[[Sequence[int]], tuple[int, ...]]:
+    """Returns what turns positions in torch's Subsets into rows of the data set that lies under them."""
+    levels: list[Any] = []
+    while len(levels) < MOST_WRAPPERS and _wrapper(dataset) == "subset":
+        levels.append(_as_list(dataset.indices))
+        dataset = dataset.dataset
+
+    def rows(positions: Sequence[int]) -> tuple[int, ...]:
+        found: Sequence[int] = positions
+        for indices in levels:
+            found = [int(indices[position]) for position in found]
+        return tuple(found)
+
+    return rows
 
 
 def _through(indices: Any, inner: Mark) -> Mark:

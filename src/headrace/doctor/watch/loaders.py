@@ -17,7 +17,7 @@ from headrace.doctor.evidence import Evidence
 from headrace.doctor.evidence.passes import LoaderTraces
 from headrace.doctor.evidence.stages import StageTimes
 from headrace.doctor.watch.board import Board, Boards
-from headrace.doctor.watch.drawn import Roots, shared_rows
+from headrace.doctor.watch.drawn import Roots, below_subsets, shared_rows
 from headrace.doctor.watch.frames import is_called_directly, user_place
 from headrace.doctor.watch.hooks import Hooks
 from headrace.doctor.watch.loader_facts import epoch_holders, facts_of
@@ -230,6 +230,7 @@ class LoaderObserver:
             walk.meter = Meter(record.board.worker(0))
         if num_workers and not facts.in_order:
             walk.coming = None
+        walk.name_rows = below_subsets(dataset)
         if record.drawn.is_known and record.drawn.count != facts.num_samples:  # else nothing new can come
             iterator.__dict__[_MARK] = record.drawn.follow(dataset)
         iterator.__dict__[_WALK] = walk

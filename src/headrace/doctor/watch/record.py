@@ -5,7 +5,7 @@ from __future__ import annotations
 import collections
 import dataclasses
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, Literal
 
 from headrace.doctor.evidence.passes import LoaderTrace, PassTrace
@@ -54,6 +54,7 @@ class PassRecord:
         "got_s",
         "longest",
         "meter",
+        "name_rows",
         "num_asked",
         "num_batches",
         "num_drawn",
@@ -79,6 +80,8 @@ class PassRecord:
         self.first_hash: int | None = None
         self.num_workers_started = 0
         self.meter: Meter | None = None
+        self.name_rows: Callable[[Sequence[int]], tuple[int, ...]] = tuple
+        """Turns what the sampler gives into the names of samples: rows of the data set under the Subsets."""
         self.coming: collections.deque[tuple[int, ...] | None] | None = collections.deque()
         """Sample numbers of the batches under way, in their order; None: batches come in any order."""
 
@@ -111,7 +114,7 @@ class PassRecord:
         self.num_drawn += 1
         drawn = None if rows is None else tuple(rows)
         if self.coming is not None:
-            self.coming.append(drawn)
+            self.coming.append(None if drawn is None else self.name_rows(drawn))
         if drawn is None:
             self.order_hash = None
             return
@@ -252,6 +255,7 @@ class LoaderRecord:
             num_passes=self.num_passes,
             num_drawn=self.drawn.count if self.drawn.is_known else 0,
             root=self.drawn.root,
+            drawn_digest=self.drawn.digest,
             num_worker_starts=starts,
             num_short_passes=short,
             num_library_passes=self.num_library_passes,
