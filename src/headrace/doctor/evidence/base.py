@@ -210,3 +210,5 @@ class WorkerStreams(Evidence):
     """Digest and place of the first one."""
     is_complete: bool
     """True if the streams ended within the limit; else only their beginnings were compared."""
+    are_added: bool = False
+    """True if the loader has no workers, and these were added to see how it would fare with some."""

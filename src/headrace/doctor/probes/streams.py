@@ -41,17 +41,20 @@ class CompareStreams:
     limit: int
     """Samples at most in each walk."""
     seed: int
+    are_added: bool = False
+    """The loader itself has no workers."""
 
     def run(self, subject: Subject, bench: Bench) -> Iterator[WorkerStreams]:
         """Walks once in one process, then with workers, which end before the result is told."""
         single, single_ended = self._walk(subject, bench, 0)
         tagged, tagged_ended = self._walk(subject, bench, self.num_workers)
-        yield compare(
+        streams = compare(
             [digest for _, digest in single],
             tagged,
             num_workers=self.num_workers,
             is_complete=single_ended and tagged_ended,
         )
+        yield dataclasses.replace(streams, are_added=self.are_added)
 
     def _walk(self, subject: Subject, bench: Bench, num_workers: int) -> tuple[list[Tagged], bool]:
         """Returns the tagged samples, and whether the stream ended within the limits."""

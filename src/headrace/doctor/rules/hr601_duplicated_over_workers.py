@@ -24,7 +24,8 @@ class DuplicatedOverWorkers(Rule):
         It is no fault if the data hold equal samples, as long as one process delivers them as often. A stream that
         draws at random may meet itself now and then; it is named only if the epoch becomes longer, or if nearly
         everything that a worker delivers comes from another one too. If the streams did not end within the limit,
-        only their beginnings were compared and the verdict is a warning.
+        only their beginnings were compared and the verdict is a warning. A loader without workers delivers everything
+        once; two are then added, and what they would repeat is said for information.
         """
     experiment = """
         The stream is read once by one process and once by each worker, up to a limit; samples are compared by digests
@@ -56,16 +57,17 @@ class DuplicatedOverWorkers(Rule):
         is_whole = streams.num_duplicated >= MOST * max(shortest, 1)
         if not (is_longer or is_whole):
             return []
+        workers = f"{streams.num_workers} workers" + (" (the loader uses none yet)" if streams.are_added else "")
         measure = (
-            f"{count(total, 'sample')} with {streams.num_workers} workers, {streams.num_single:,} with one process"
+            f"{count(total, 'sample')} with {workers}, {streams.num_single:,} with one process"
             if streams.is_complete
-            else f"among the first {count(total, 'sample')} of {streams.num_workers} workers"
+            else f"among the first {count(total, 'sample')} of {workers}"
         )
         return [
             Finding(
                 message=f"{count(streams.num_duplicated, 'sample')} {verb(streams.num_duplicated, 'repeats', 'repeat')} what "
                 f"another worker delivers: {measure}",
-                severity="error" if streams.is_complete else "warning",
+                severity="info" if streams.are_added else "error" if streams.is_complete else "warning",
                 confidence=(1.0 if is_longer and is_whole else 0.8) if streams.is_complete else 0.7,
                 basis="experiment",
                 stage="workers",
@@ -107,6 +109,22 @@ class DuplicatedOverWorkers(Rule):
                 ),
             ),
             message="64 samples repeat what another worker delivers: among the first 128 samples of 2 workers",
+        ),
+        Example(
+            title="A stream that is not split, in a loader without workers: for information",
+            evidence=(
+                WorkerStreams(
+                    num_workers=2,
+                    per_worker=(100, 100),
+                    num_single=100,
+                    num_duplicated=100,
+                    first_duplicate="9f2c at place 0",
+                    is_complete=True,
+                    are_added=True,
+                ),
+            ),
+            message="100 samples repeat what another worker delivers: 200 samples with 2 workers (the loader uses none "
+            "yet), 100 with one process",
         ),
         Example(
             title="Each worker takes the same first part",
