@@ -22,7 +22,7 @@ class Cells(Dataset):
     def __getitem__(self, i):
         a = np.asarray(Image.open(self.f[i])).astype(np.float32)
         low, high = np.percentile(a, (1, 99.8))
-        a = np.clip((a - low) / (high - low), 0, 1)
+        a = np.clip((a - low) / (high - low), 0, 1).astype(np.float32)
         y, x = (int(v) for v in torch.randint(0, 9, (2,)))
         return torch.from_numpy(a[y : y + 64, x : x + 64].copy())[None], i % 2
 
