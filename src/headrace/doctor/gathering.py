@@ -195,7 +195,11 @@ class _Round(Round):
         num_workers = self.facts.num_workers or 2
         self.lab.close()  # a process of its own, so that the workers inherit nothing from earlier probes
         heard: list[WorkerStreams] = []
-        experiment = CompareStreams(num_workers=num_workers, limit=self.wishes.max_streamed, seed=self.wishes.seed)
+        experiment = CompareStreams(
+            num_workers=num_workers,
+            limit=self.wishes.max_streamed,
+            seed=self.wishes.seed,
+        )
         ending = self.lab.run(experiment, heard.append)
         if ending.outcome == "failed" and not self.facts.num_workers:
             # They are not the user's: that some streams cannot be shared out is no trouble of this loader.

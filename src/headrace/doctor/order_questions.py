@@ -18,6 +18,8 @@ FEWEST_BATCHES = 3
 def order_repeats(orders: Orders) -> bool:
     """True if every pass has the same samples in the same order, and this order is not the data set's own."""
     known = [one for one in orders.passes if one.is_complete] or list(orders.passes)
+    if not known or (not known[0].is_complete and known[0].num_samples > (orders.num_rows or known[0].num_samples)):
+        return False  # it goes round and round in one pass: nobody begins a second one
     # Of passes that were left before their ends, beginnings of the same length can be compared.
     is_long = len(known) >= 2 and known[0].num_samples >= FEWEST_SAMPLES
     is_comparable = len({one.num_samples for one in known}) == 1

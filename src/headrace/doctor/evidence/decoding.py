@@ -67,7 +67,7 @@ class PictureLook:
     like_wrapped: float | None = None
     """The same for the stored values modulo 256."""
     like_scaled: float | None = None
-    """The same for the stored values themselves: what healthy scaling gives."""
+    """The same for the stored values themselves, their root or logarithm, or without outliers: what healthy scaling gives."""
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)

@@ -53,6 +53,8 @@ class WalkStream:
         for epoch in range(2):
             for holder in holders if is_told else ():
                 holder.set_epoch(epoch)
+            if subject.num_workers and not getattr(subject.loader, "persistent_workers", False):
+                bench.reseed(self.seed, "epochs", epoch)  # its workers are seeded anew in each epoch
             passes.append(self._walk(subject, bench))
             if not passes[-1].drawn.is_complete:
                 break

@@ -121,14 +121,33 @@ def _look(picture: Picture, raw: RawFile, planes: Sequence[_Plane]) -> PictureLo
 
 def _with_depth(look: PictureLook, single: Array, planes: Sequence[_Plane]) -> PictureLook:
     """The look, with what became of values above 255, in the field that explains most."""
-    changed = {"like_clipped": np.minimum(single, 255), "like_wrapped": single % 256, "like_scaled": single}
-    best, best_field = dict.fromkeys(changed, -1.0), look.field
+    lost = {"like_clipped": np.minimum(single, 255), "like_wrapped": single % 256}
+    kept = _sound(single)
+    best, best_field = dict.fromkeys([*lost, "like_scaled"], -1.0), look.field
     for plane in planes:
-        found = linear_likeness(changed, plane.pixels)
+        if plane.look.values is not None and len(plane.look.values) <= 2:
+            continue  # a threshold of the values, such as where a depth is known: it tells nothing of their scale
+        alike = linear_likeness(lost | kept, plane.pixels)
+        found = {name: alike[name] for name in lost} | {"like_scaled": max(alike[name] for name in kept)}
         if max(found.values()) > max(best.values()):
             best, best_field = found, plane.look.field
+    if best_field is None or max(best.values()) < 0:
+        return look
     told: dict[str, Any] = {"field": best_field, "above_8_bit": float((single > 255).mean()), **best}
     return dataclasses.replace(look, **told)
+
+
+def _sound(single: Array) -> dict[str, Array]:
+    """What people make of 16 bits that keeps what matters: scaled, by root or logarithm, without the few outliers."""
+    values = single.astype(np.float32)
+    low, high, highest = np.percentile(values, [1, 99, 99.8])
+    return {
+        "scaled": values,
+        "root": np.sqrt(np.maximum(values, 0)),
+        "logarithm": np.log1p(np.maximum(values, 0)),
+        "between the percentiles": np.clip(values, low, high),
+        "below the highest": np.minimum(values, highest),
+    }
 
 
 def _colours(raw: RawFile, values: Array | None) -> tuple[tuple[int, int, int], ...]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import importlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
@@ -11,6 +12,7 @@ from headrace.doctor.subject.groups import loaders_in
 from headrace.doctor.subject.kind import CannotExamine, Collate
 from headrace.doctor.subject.kinds import ACCEPTED, find_kind
 from headrace.doctor.subject.looking import attribute, class_name, function_name, layers, length
+from headrace.doctor.subject.setting_up import set_up_as_worker
 from headrace.doctor.subject.torch_loader import worker_stream
 from headrace.doctor.subject.walking import Walk
 from headrace.engine import collate as headrace_collate
@@ -53,6 +55,7 @@ class Subject:
             raise TargetError(f"TARGET is a {class_name(target)}, which cannot be examined", do=ACCEPTED)
         self._kind = kind
         self._target = target
+        self._was_set_up = False
 
     def _make_plan(self) -> Plan:
         """Ids, paths and classes are what `headrace.DataLoader` says they are; nothing is read by it."""
@@ -158,13 +161,27 @@ class Subject:
     def read(self, index: int, enter: Enter | None = None) -> Any:
         """Returns one sample, prepared exactly as the loader has it prepared.
 
-        A plan says its own stages through `enter`. Torch's loader prefers `__getitems__` where a data set has it.
+        A plan says its own stages through `enter`. Torch's loader prefers `__getitems__` where a data set has it. If a
+        sample fails, it is tried once more after the loader's `worker_init_fn`: some data sets are complete only then.
 
         Raises:
             CannotExamine: the target is a stream.
         """
         if self.is_iterable:
             raise CannotExamine(self.cannot["index"])
+        try:
+            return self._read(index, enter)
+        except Exception:
+            if self._was_set_up:
+                raise
+            self._was_set_up = True
+            if not set_up_as_worker(self.loader):
+                raise
+            with contextlib.suppress(Exception):
+                return self._read(index, enter)
+            raise  # it was not that: the first failure is the one to tell of
+
+    def _read(self, index: int, enter: Enter | None) -> Any:
         if self._plan is not None and self._plan is self.dataset:
             return self._read_plan(self._plan, index, enter)
         if self.loader is not None and self.joins_samples and callable(getattr(self.dataset, "__getitems__", None)):
