@@ -5,12 +5,12 @@ from torch.utils.data import DataLoader, Dataset
 
 
 class Sentences(Dataset):
-    """Ids of words, 0 to 199, and whether the sentence is a question."""
+    """Ids of words, 0 to 39, and whether the sentence is a question."""
 
     def __init__(self, count, seed):
         generator = torch.Generator().manual_seed(seed)
         lengths = torch.randint(4, 20, (count,), generator=generator)
-        self.rows = [torch.randint(0, 200, (int(n),), generator=generator) for n in lengths]
+        self.rows = [torch.randint(0, 40, (int(n),), generator=generator) for n in lengths]
 
     def __len__(self):
         return len(self.rows)

@@ -1,5 +1,6 @@
 import shutil
 
+import torch
 from flowers import make_photos
 from timm.data import create_dataset, create_loader
 
@@ -14,7 +15,7 @@ def make_loaders():
         loaders.append(
             create_loader(
                 dataset, input_size=(3, 64, 64), batch_size=8, is_training=training, use_prefetcher=True,
-                num_workers=1, pin_memory=False, device="cpu",
+                num_workers=1, pin_memory=False, device=torch.device("cpu"),
             )
         )
     return tuple(loaders)

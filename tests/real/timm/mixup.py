@@ -1,4 +1,5 @@
 """Mixup in the collate function, repeated augmentation left out, AutoAugment of the original policy."""
+import torch
 from flowers import make_photos
 from timm.data import FastCollateMixup, create_dataset, create_loader
 
@@ -17,5 +18,5 @@ def make_loader():
         num_workers=2,
         collate_fn=collate_fn,
         pin_memory=False,
-        device="cpu",
+        device=torch.device("cpu"),
     )

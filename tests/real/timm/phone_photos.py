@@ -1,5 +1,6 @@
 from PIL import Image
 
+import torch
 from flowers import make_photos
 from timm.data import create_dataset, create_loader
 
@@ -16,5 +17,5 @@ def make_loader():
     dataset = create_dataset("", root=str(root), split="train", is_training=True, batch_size=8)
     return create_loader(
         dataset, input_size=(3, 64, 64), batch_size=8, is_training=True, use_prefetcher=False,
-        num_workers=2, pin_memory=False, device="cpu",
+        num_workers=2, pin_memory=False, device=torch.device("cpu"),
     )

@@ -1,5 +1,6 @@
 """The loaders of timm's train.py, with the recipe of the small ResNets: RandAugment, random erasing, no prefetcher."""
 import timm
+import torch
 from flowers import make_photos
 from timm.data import create_dataset, create_loader, resolve_data_config
 
@@ -28,7 +29,7 @@ def make_loaders(use_prefetcher=False):
         num_workers=2,
         distributed=False,
         pin_memory=False,
-        device="cpu",
+        device=torch.device("cpu"),
     )
     loader_eval = create_loader(
         dataset_eval,
@@ -43,7 +44,7 @@ def make_loaders(use_prefetcher=False):
         distributed=False,
         crop_pct=config["crop_pct"],
         pin_memory=False,
-        device="cpu",
+        device=torch.device("cpu"),
     )
     return loader_train, loader_eval
 
