@@ -1,5 +1,7 @@
+import tempfile
+
 import numpy as np
-from monai.data import CacheDataset, DataLoader
+from monai.data import DataLoader, PersistentDataset
 from monai.transforms import Compose, EnsureChannelFirstd, EnsureTyped, Lambdad, LoadImaged, ScaleIntensityd
 from organs import make_volumes
 
@@ -23,5 +25,5 @@ def make_loader():
             EnsureTyped(keys=["image", "label"]),
         ]
     )
-    dataset = CacheDataset(make_volumes(), transform, cache_rate=1.0, progress=False)
+    dataset = PersistentDataset(make_volumes(), transform, cache_dir=tempfile.mkdtemp())
     return DataLoader(dataset, batch_size=2, shuffle=True, num_workers=2)
