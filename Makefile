@@ -10,10 +10,11 @@ VENV := .venv
 BIN := $(VENV)/bin
 PY := $(BIN)/python
 INSTALLED := $(VENV)/installed
+REAL := benchmarks/.venvs/real
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help demo test corpus gpu-test lint bench docs clean
+.PHONY: help demo test corpus real gpu-test lint bench docs clean
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-8s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -31,6 +32,9 @@ test: $(INSTALLED) ## all tests: the suite, the doctests of src, every block of 
 
 corpus: $(INSTALLED) ## the doctor's exam: sick and healthy loaders as users write them; per rule: found, missed, false alarms
 	$(PY) tests/corpus/corpus.py $(ARGS)
+
+real: $(REAL)/installed ## the same exam with timm, Lightning, transformers, MONAI, torchvision: gigabytes, in an environment apart
+	$(REAL)/bin/python tests/real/run.py $(ARGS)
 
 gpu-test: $(INSTALLED) ## only the tests that need a CUDA device: a minute on a machine that has one
 	$(PY) -m pytest -m gpu tests $(ARGS)
@@ -62,4 +66,9 @@ $(INSTALLED): pyproject.toml constraints.txt hatch_build.py src/headrace/native.
 	this is " + sys.version.split()[0] + " (" + sys.executable + "). Try: make PYTHON=python3.12 $(MAKECMDGOALS)")'
 	@$(PY) -c '' 2>/dev/null || $(PYTHON) -m venv --clear $(VENV)
 	$(PY) -m pip install --quiet --disable-pip-version-check --editable '.[dev]' --constraint constraints.txt
+	@touch $@
+
+$(REAL)/installed: tests/real/requirements.txt pyproject.toml
+	@$(REAL)/bin/python -c '' 2>/dev/null || $(PYTHON) -m venv --clear $(REAL)
+	$(REAL)/bin/python -m pip install --quiet --disable-pip-version-check --requirement tests/real/requirements.txt --editable .
 	@touch $@

@@ -86,9 +86,9 @@ class Outcome:
     wall_s: float
 
 
-def cases(only: Iterable[str] = ()) -> list[Case]:
-    """Returns every case, or those whose name begins with one of the words given."""
-    found = [case for folder in sorted(CASES.iterdir()) if folder.is_dir() for case in _cases_of(folder)]
+def cases(only: Iterable[str] = (), home: pathlib.Path = CASES) -> list[Case]:
+    """Returns every case below a folder, or those whose name begins with one of the words given."""
+    found = [case for table in sorted(home.glob("*/case.toml")) for case in _cases_of(table.parent)]
     wanted = tuple(only)
     return [case for case in found if not wanted or case.name.startswith(wanted)]
 
@@ -172,8 +172,8 @@ def table(outcomes: Sequence[Outcome]) -> str:
     return "\n".join(lines)
 
 
-def main() -> int:
-    """Runs what is asked for; exit status 1 if any answer is wrong."""
+def main(home: pathlib.Path = CASES) -> int:
+    """Runs what is asked for of the cases below a folder; exit status 1 if any answer is wrong."""
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("only", nargs="*", help="beginnings of case names: hr205, healthy/lightning")
     parser.add_argument("--jobs", type=int, default=len(os.sched_getaffinity(0)), help="cases at a time")
@@ -181,8 +181,8 @@ def main() -> int:
     asked = parser.parse_args()
     status = 0
     for number in range(asked.repeat):
-        todo = [case for case in cases(asked.only) if case.missing() is None]
-        left_out = [case for case in cases(asked.only) if case.missing() is not None]
+        todo = [case for case in cases(asked.only, home) if case.missing() is None]
+        left_out = [case for case in cases(asked.only, home) if case.missing() is not None]
         with concurrent.futures.ThreadPoolExecutor(asked.jobs) as pool:
             outcomes = []
             for outcome in pool.map(run, todo):

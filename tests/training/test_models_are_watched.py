@@ -184,6 +184,17 @@ def test_a_head_on_loaded_weights_is_meant(watched):
     assert judged(watched, "HR911") == []
 
 
+def test_best_weights_loaded_back_after_training_hide_no_lost_head(watched):
+    body, head = nn.Linear(4, 8), nn.Linear(8, 1)
+    model = nn.Sequential(body, head)
+    optimizer = torch.optim.SGD(body.parameters(), lr=0.1)  # it lives on: parameters are looked at again at the end
+    train(watched, model, optimizer=optimizer)
+    model.load_state_dict(copy.deepcopy(model.state_dict()))
+    (found,) = judged(watched, "HR911")
+    assert "1.weight, 1.bias" in found.message
+    assert found.severity == "warning"
+
+
 def test_weights_that_are_changed_by_hand_are_not_lost(watched):
     body, head = nn.Linear(4, 8), nn.Linear(8, 1)
     optimizer = torch.optim.SGD(head.parameters(), lr=0.1)

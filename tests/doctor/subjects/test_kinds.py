@@ -220,3 +220,34 @@ def test_batches_and_samples_are_told_apart(tmp_path):
     assert not Subject(Rows()).is_batched
     assert Subject(webdataset(tmp_path)).is_batched
     assert Subject(Batches()).batch_size == 4
+
+
+class Prefetcher:
+    """Stands for a loader, as timm's does: its batches, its data set, its length."""
+
+    def __init__(self, loader, shown=None):
+        self.loader, self.dataset = loader, shown or loader.dataset
+
+    def __iter__(self):
+        for values, numbers in self.loader:
+            yield values / 255, numbers
+
+    def __len__(self):
+        return len(self.loader)
+
+
+def test_a_wrapper_that_stands_for_a_loader_is_examined_as_the_loader():
+    loader = DataLoader(Rows(), batch_size=4, num_workers=2)
+    subject = Subject(Prefetcher(loader))
+    assert subject.loader is loader
+    assert (subject.num_samples, subject.is_iterable, subject.is_batched) == (10, False, True)
+    assert subject.kind.endswith("Prefetcher")
+
+
+def test_an_object_that_only_uses_a_loader_is_examined_as_what_it_is():
+    class Short(Prefetcher):
+        def __len__(self):
+            return 1
+
+    assert Subject(Short(DataLoader(Rows(), batch_size=4))).loader is None
+    assert Subject(Prefetcher(DataLoader(Rows(), batch_size=4), shown=Rows(100))).loader is None

@@ -6,7 +6,7 @@ import dataclasses
 import os
 import re
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, ClassVar
 
 import numpy as np
@@ -270,7 +270,7 @@ def _class_maps(siblings: Mapping[str, Subject]) -> Iterator[ClassMap]:
     seen: set[int] = set()
     for name, subject in siblings.items():
         for dataset in layers_of(subject.dataset):
-            found = _map_of(dataset)
+            found = _map_of(dataset) or _map_of_part(dataset)
             if found is None:
                 continue
             if id(dataset) not in seen:
@@ -281,17 +281,30 @@ def _class_maps(siblings: Mapping[str, Subject]) -> Iterator[ClassMap]:
             break
 
 
-def _map_of(dataset: Any) -> tuple[str, dict[str, int]] | None:
+def _map_of_part(dataset: Any) -> tuple[str, dict[str, int]] | None:
+    """As `_map_of`, of the one object in a data set that says a map: timm's `reader`, a parser, an index of files."""
+    parts = vars(dataset) if hasattr(dataset, "__dict__") else {}
+    found = [
+        (f"{place}.{said[0]}", said[1])
+        for place, part in parts.items()
+        if hasattr(part, "__dict__") and (said := _map_of(part, _MAP_NAMES)) is not None
+    ]
+    return found[0] if len(found) == 1 else None
+
+
+def _map_of(holder: Any, names: Iterable[str] = (*_MAP_NAMES, *_LIST_NAMES)) -> tuple[str, dict[str, int]] | None:
     """(attribute, class -> number) of a data set; None: it says none."""
-    for name in _MAP_NAMES:
-        value = attribute(dataset, name)
-        if not isinstance(value, Mapping) or not 1 < len(value) <= MAX_CLASSES:
-            continue
-        if all(isinstance(number, (int, np.integer)) for number in value.values()):
-            return name, {str(key): int(number) for key, number in value.items()}
-    for name in _LIST_NAMES:
-        value = attribute(dataset, name)
-        if isinstance(value, (list, tuple)) and len(value) > 1 and all(isinstance(one, str) for one in value):
+    for name in names:
+        value = attribute(holder, name)
+        if name in _MAP_NAMES and isinstance(value, Mapping) and 1 < len(value) <= MAX_CLASSES:
+            if all(isinstance(number, (int, np.integer)) for number in value.values()):
+                return name, {str(key): int(number) for key, number in value.items()}
+        elif (
+            name in _LIST_NAMES
+            and isinstance(value, (list, tuple))
+            and len(value) > 1
+            and all(isinstance(one, str) for one in value)
+        ):
             return name, {one: number for number, one in enumerate(value)}
     return None
 

@@ -17,6 +17,7 @@ from headrace.doctor.subject.tensorflow import TensorFlowDataset
 from headrace.doctor.subject.torch_loader import TorchLoader, TorchStream
 from headrace.doctor.subject.torchdata import TorchdataNodes
 from headrace.doctor.subject.webdataset import WebPipeline
+from headrace.doctor.subject.wrappers import loader_within
 
 __all__ = ["ACCEPTED", "find_kind", "is_known_loader"]
 
@@ -41,6 +42,7 @@ _LOADERS: tuple[type[TorchLoader], ...] = (HeadraceLoader, LitDataLoader, TorchL
 
 def find_kind(target: Any) -> Kind | None:
     """Returns the kind that holds a target; None if none does."""
+    target = loader_within(target)
     for loader in _LOADERS:
         if loader.holds(target):
             return loader(target, _find_stream(target.dataset, any_iterable=loader is HeadraceLoader))
@@ -59,6 +61,7 @@ def _find_stream(dataset: Any, *, any_iterable: bool) -> Kind | None:
 
 def is_known_loader(value: Any) -> bool:
     """True for what only a loader or data set is, as opposed to a sample, which may be indexable too."""
+    value = loader_within(value)
     if any(kind.holds(value) for kind in (*_LOADERS, *_LIBRARIES)):
         return True
     # Map-style data sets: by where their classes come from.

@@ -153,9 +153,15 @@ class ModelObserver:
         self._num_made += 1
 
     def _loaded(self, args: tuple[Any, ...], _: dict[str, Any], __: Any) -> None:
+        # Into a model that was trained, scripts load its own best weights back: those came from no other training.
+        roots = [root for root in self._all if root.survey.num_steps]
+        trained = {id(part) for root in roots for part in _parts(root.reference())}
+        for root in roots:
+            if id(args[0]) in map(id, _parts(root.reference())):
+                root.survey.take_as_they_are()
         for part in args[0].modules():
             made = self._made.get(id(part))
-            if made is not None:
+            if made is not None and id(part) not in trained:
                 made.is_loaded = True
 
     def _new_optimizer(self, args: tuple[Any, ...], _: dict[str, Any], __: Any) -> None:
@@ -290,7 +296,7 @@ class ModelObserver:
         return self._optimizer_places.get(id(optimizer)), len(orphans), len(parameters)
 
     def _is_new(self, module: Any) -> bool:
-        """True if the user's own line made a module, and nothing was loaded into it since."""
+        """True if the user's own line made a module, and nothing was loaded into it before it was trained."""
         made = self._made.get(id(module))
         return made is not None and made.by_user and not made.is_loaded
 
@@ -322,6 +328,11 @@ class ModelObserver:
             gradients_place=next((root.call_places[key] for key in recording), None),
             **root.survey.result(),
         )
+
+
+def _parts(module: Any) -> Iterator[Any]:
+    """A module and all inside it; none of one that is gone."""
+    return iter(()) if module is None else module.modules()
 
 
 def _unwrapped(module: Any) -> Any:

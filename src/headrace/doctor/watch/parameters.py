@@ -95,6 +95,13 @@ class Survey:
             "never_updated": is_still and self.num_steps > self._first_step + 1 and max(rates) > 0,
         }
 
+    def take_as_they_are(self) -> None:
+        """Takes the values just loaded as the parameters' own: nobody changed them by hand."""
+        for known in self._known.values():
+            parameter = known.reference()
+            if parameter is not None:
+                known.version = parameter._version
+
     def result(self) -> dict[str, Any]:
         """Returns fields of a ModelTrace."""
         return {**self._result, "num_steps": self.num_steps}
