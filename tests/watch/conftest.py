@@ -32,7 +32,8 @@ class Ended:
 
     @property
     def codes(self):
-        return [finding["code"] for finding in self.report["findings"]]
+        """Of findings that count: no evaluation, for one, is only mentioned."""
+        return [finding["code"] for finding in self.report["findings"] if finding["severity"] != "info"]
 
     @property
     def loop(self):

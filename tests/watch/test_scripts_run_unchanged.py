@@ -223,6 +223,7 @@ def test_two_ranks_under_torchrun(scripts, train):
             sampler = torch.utils.data.DistributedSampler(Rows())
             loader = DataLoader(Rows(), batch_size=8, sampler=sampler)
             for epoch in range(2):
+                sampler.set_epoch(epoch)
                 for batch in loader:
                     pass
             print(f"rank {rank} of {torch.distributed.get_world_size()}")

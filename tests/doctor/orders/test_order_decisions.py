@@ -82,7 +82,9 @@ def test_a_short_data_set_may_have_the_same_order_twice():
 
 @pytest.mark.parametrize("role", [None, "evaluation"])
 def test_sorted_classes_are_judged_for_training_only(role):
-    seen = orders(draws="never", is_sequential=True, labels=labels(10.0, per_batch=1.0), role=role)
+    seen = orders(
+        draws="never", is_sequential=True, labels=labels(10.0, per_batch=1.0), role=role, passes=passes("a", "a")
+    )
     assert not judge("HR606", seen)
 
 

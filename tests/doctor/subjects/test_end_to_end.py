@@ -472,6 +472,6 @@ def test_a_fault_is_found_and_named(examine, case):
 def test_a_healthy_one_gets_no_finding(examine, case):
     report = examine(case.code.replace("FAULT", case.good), num_classes=3)
     assert [(row.code, row.message) for row in report.findings if row.severity != "info"] == []
-    assert (report.verdict, report.exit_status) == ("clean", 0)
+    assert (report.is_conclusive, report.exit_status) == (True, 0)
     assert [(run.name, run.detail) for run in report.runs if run.outcome != "done"] == []
     assert report.target["examined"] >= 5

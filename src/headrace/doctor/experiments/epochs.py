@@ -67,7 +67,8 @@ class WalkStream:
         yield EpochCounts(
             source=told_class(subject.dataset),
             source_at=told_place(subject.dataset),
-            said_batches=subject.num_batches,
+            # Of another library's batches only the samples are counted here.
+            said_batches=None if subject.loader is None and subject.is_batched else subject.num_batches,
             single=tuple(one.counted() for one in passes),
             num_workers=subject.num_workers,
             batch_size=subject.batch_size,

@@ -40,7 +40,7 @@ class EndlessSequence(Rule):
 
         It is no fault as long as only a DataLoader asks, because samplers know the length: a data set that repeats a
         small one by `index % len(...)` is healthy in one. So it is an error only where a file iterates over the data set
-        itself, a warning if the data set is examined without a loader, and only mentioned otherwise.
+        itself, a warning if the data set is examined without a loader, and silent otherwise.
         """
     experiment = """
         Three rows beyond the end are asked for in one process, after everything else. The source of the user's loaded
@@ -58,16 +58,17 @@ class EndlessSequence(Rule):
         """At most one finding."""
         if seen.has_iter or not seen.num_asked or len(seen.answered) < seen.num_asked:
             return []
+        if not (seen.loops or is_bare(facts)):
+            return []
         what = f"{seen.dataset} has {seen.num_samples:,} samples and answers beyond them ({listing(seen.answered)})"
         if seen.loops:
             message = f"{what}, so that the loop at {listing(seen.loops, 3)} never ends"
         else:
             message = f"{what}, so that `for sample in dataset` would never end"
-        bare = is_bare(facts)
         return [
             Finding(
                 message=message,
-                severity="error" if seen.loops else "warning" if bare else "info",
+                severity="error" if seen.loops else "warning",
                 confidence=0.9 if seen.loops else 0.7,
                 basis="experiment",
                 stage="read",
@@ -96,6 +97,7 @@ class EndlessSequence(Rule):
         ),
     )
     healthy = (
+        Example(title="Only a DataLoader asks, and it knows the length", evidence=(_end(), loader())),
         Example(title="An IndexError at the end", evidence=(_end(answered=()), loader())),
         Example(
             title="A class with a loop of its own", evidence=(_end(has_iter=True, answered=(), num_asked=0), loader())

@@ -194,7 +194,7 @@ class LoaderWalk:
                     continue
                 progress = current
             else:
-                found.num_delivered += number
+                found.num_delivered += _told_number(number)
                 first, progress = first or time.monotonic(), -1
             since = time.monotonic()
             if is_enough():
@@ -322,3 +322,10 @@ def _named_end(exit_code: int | None) -> str:
         return signal.Signals(-exit_code).name
     except ValueError:
         return f"signal {-exit_code}"
+
+
+def _told_number(batch: Any) -> int:
+    """Samples in a batch, as the observing collate function told; a wrapper may have put the number into a list."""
+    if isinstance(batch, int):
+        return batch
+    return sum(map(_told_number, batch)) if isinstance(batch, (list, tuple)) else 0
