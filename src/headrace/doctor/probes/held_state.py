@@ -112,16 +112,16 @@ class _Entries(_Part):
     ) -> None:
         super().__init__(path, is_of_sample)
         self._held, self._own, self._dotted = held, own_keys, dotted
-        self._before = {key: held[key] for key in keys}
-        self._length = len(held)
+        self._before = {key: _entry(held, key) for key in keys}
+        self._length = _size(held)
 
     def changes(self) -> list[Change]:
-        if isinstance(self._held, list) and len(self._held) < self._length:
+        if isinstance(self._held, list) and _size(self._held) < self._length:
             return [self._change(None, "removed")]
         found = []
         for key, before in self._before.items():
             try:
-                now = self._held[key]
+                now = _entry(self._held, key)
             except (LookupError, TypeError):
                 found.append(self._change(key, "removed"))
                 continue
@@ -141,7 +141,7 @@ class _Entries(_Part):
         return Change(path=path, kind=kind, is_of_sample=self.is_of_sample or _is_in(key, self._own))
 
     def restore(self, only: str | None) -> None:
-        if isinstance(self._held, list) and len(self._held) < self._length:
+        if isinstance(self._held, list) and _size(self._held) < self._length:
             if len(self._before) == self._length and only in {None, self.path}:
                 self._held[:] = list(self._before.values())
             return
@@ -149,11 +149,24 @@ class _Entries(_Part):
             if only not in {None, _joined(self.path, key, dotted=self._dotted)}:
                 continue
             try:
-                if self._held[key] is before:
+                if _entry(self._held, key) is before:
                     continue
             except (LookupError, TypeError):
                 pass
-            self._held[key] = before
+            _put_entry(self._held, key, before)
+
+
+def _entry(held: Any, key: Any) -> Any:
+    """An entry as the list or dict itself keeps it: a class of the user's may do anything in `__getitem__`."""
+    return (list if isinstance(held, list) else dict).__getitem__(held, key)
+
+
+def _put_entry(held: Any, key: Any, value: Any) -> None:
+    (list if isinstance(held, list) else dict).__setitem__(held, key, value)
+
+
+def _size(held: Any) -> int:
+    return (list if isinstance(held, list) else dict).__len__(held)
 
 
 class HeldState:
@@ -276,14 +289,14 @@ class HeldState:
         self._parts.append(part)
 
     def _visit_container(self, path: str, value: Any, is_of_sample: bool) -> Iterator[tuple[str, Any, bool]]:
-        has_rows = self._note_length(len(value))
-        keys = self._chosen(value if isinstance(value, dict) else range(len(value)))
+        has_rows = self._note_length(_size(value))
+        keys = self._chosen(dict.keys(value) if isinstance(value, dict) else range(_size(value)))
         own = self._keys if isinstance(value, dict) or has_rows else frozenset()
         self._parts.append(_Entries(path, is_of_sample, value, keys, own, dotted=False))
         yield from (
-            (_joined(path, key), value[key], is_of_sample or _is_in(key, own))
+            (_joined(path, key), held, is_of_sample or _is_in(key, own))
             for key in keys
-            if not isinstance(value[key], _PLAIN)
+            if not isinstance(held := _entry(value, key), _PLAIN)
         )
 
     def _note_length(self, length: int) -> bool:

@@ -100,6 +100,9 @@ def told_place(value: Any) -> str | None:
     return f"{pathlib.Path(path).name}:{line}" if path and is_user_code(path) else None
 
 
+_RANKED: tuple[Literal["each-pass", "once", "unknown"], ...] = ("each-pass", "once", "unknown")
+
+
 def draws(value: Any, *, only_orders: bool = False) -> Literal["each-pass", "once", "never", "unknown"]:
     """By the code of a sampler or stream: when are random numbers drawn?
 
@@ -112,6 +115,9 @@ def draws(value: Any, *, only_orders: bool = False) -> Literal["each-pass", "onc
     if _is_torch(value):
         if type(value).__name__ in {"SequentialSampler", "BatchSampler"}:
             return "never"
+        if type(value).__name__ == "ChainDataset":
+            inner = {draws(one, only_orders=only_orders) for one in value.datasets}
+            return next((said for said in _RANKED if said in inner), "never")
         return "each-pass" if getattr(value, "shuffle", True) else "never"
     kind = type(value)
     if kind.__module__ == "builtins":
