@@ -9,7 +9,7 @@ import time
 
 import psutil
 
-__all__ = ["cpu_pressure", "thread_awake_s", "usable_cores", "usable_memory"]
+__all__ = ["cpu_pressure", "process_awake_s", "thread_awake_s", "usable_cores", "usable_memory"]
 
 _CGROUP_ROOT = pathlib.Path("/sys/fs/cgroup")
 
@@ -59,9 +59,23 @@ def thread_awake_s() -> float:
     says how long a thread waited for a core; elsewhere it is processor time after all. Cost: 10 microseconds.
     """
     with contextlib.suppress(OSError, ValueError):
-        computed_ns, waited_ns, _ = _SCHEDSTAT.read_text().split()
-        return (int(computed_ns) + int(waited_ns)) / 1e9
+        return _awake_s(_SCHEDSTAT)
     return time.thread_time()
+
+
+def process_awake_s(pid: int) -> float:
+    """Returns the same for all threads of a process that live now (Linux; 0.0 elsewhere, or if it has ended)."""
+    total_s = 0.0
+    for task in pathlib.Path(f"/proc/{pid}/task").glob("*"):
+        with contextlib.suppress(OSError, ValueError):  # a thread that has just ended
+            total_s += _awake_s(task / "schedstat")
+    return total_s
+
+
+def _awake_s(schedstat: pathlib.Path) -> float:
+    """First number and second: what a thread ran, and what it waited for a core (scheduler/sched-stats.rst)."""
+    computed_ns, waited_ns, _ = schedstat.read_text().split()
+    return (int(computed_ns) + int(waited_ns)) / 1e9
 
 
 _PRESSURE = pathlib.Path("/proc/pressure/cpu")

@@ -30,7 +30,7 @@ CASES = pathlib.Path(__file__).parent / "cases"
 LIMIT_S = 300.0
 """A case that takes longer than this is a miss: the doctor keeps to its budget."""
 TOO_MUCH = {"error", "warning"}
-KEYS = {"file", "target", "command", "args", "expect", "also", "names", "extra", "options"}
+KEYS = {"file", "target", "command", "args", "expect", "also", "names", "extra", "options", "made_from", "change"}
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
@@ -51,6 +51,22 @@ class Case:
     extra: str | None = None
     """A module without which the case cannot run."""
     options: tuple[str, ...] = ()
+    made_from: str | None = None
+    """Path, from the case's folder, of the file that this one is but for `change`; None: it lies there itself."""
+    change: tuple[tuple[str, str], ...] = ()
+    """(text that stands once in `made_from`, what stands in its place): the fault, or what takes it away."""
+
+    @property
+    def text(self) -> str:
+        """The code of its file."""
+        text = (self.folder / (self.made_from or self.file)).read_text(encoding="utf-8")
+        for old, new in self.change:
+            if text.count(old) != 1:
+                raise ValueError(
+                    f"{self.name}: {old!r} stands {text.count(old)} times in {self.made_from}, and not once"
+                )
+            text = text.replace(old, new)
+        return text
 
     @property
     def name(self) -> str:
@@ -98,8 +114,8 @@ def _cases_of(folder: pathlib.Path) -> list[Case]:
     for row in rows:
         if unknown := set(row) - KEYS:
             raise ValueError(f"{folder.name}/case.toml: {', '.join(sorted(unknown))}: no such key")
-        if not (folder / row["file"]).is_file():
-            raise ValueError(f"{folder.name}/case.toml: there is no file {row['file']}")
+        if not (folder / (source := row.get("made_from", row["file"]))).is_file():
+            raise ValueError(f"{folder.name}/case.toml: there is no file {source}")
     return [Case(folder=folder, **{k: tuple(v) if isinstance(v, list) else v for k, v in row.items()}) for row in rows]
 
 
@@ -108,6 +124,7 @@ def run(case: Case) -> Outcome:
     started = time.monotonic()
     with tempfile.TemporaryDirectory(prefix="corpus-") as place:
         folder = shutil.copytree(case.folder, pathlib.Path(place) / "case", ignore=shutil.ignore_patterns("case.toml"))
+        (folder / case.file).write_text(case.text, encoding="utf-8")
         report = pathlib.Path(place) / "report.json"
         typed = [sys.executable, "-m", "headrace.cli", *case.arguments(report)]
         env = {**os.environ, "TMPDIR": place}
@@ -162,7 +179,7 @@ def table(outcomes: Sequence[Outcome]) -> str:
         for code in sorted(wanted | alarms)
     ]
     healthy = [one for one in outcomes if one.case.is_healthy]
-    clean = sum(not one.found for one in healthy)
+    clean = sum(not one.faults for one in healthy)
     slowest = max((one.wall_s for one in outcomes), default=0)
     totals = (
         f"{sum(found.values())} of {sum(wanted.values())} faults found; {clean} of {len(healthy)} healthy cases clean"

@@ -6,11 +6,21 @@ import functools
 import os
 import pathlib
 import re
+import sys
 import sysconfig
 import traceback
-from collections.abc import Iterable
+import types
+from collections.abc import Iterable, Iterator
 
-__all__ = ["describe_frame", "innermost_at", "is_user_code", "trim_dump", "user_traceback"]
+__all__ = [
+    "describe_frame",
+    "innermost_at",
+    "is_user_code",
+    "trim_dump",
+    "user_modules",
+    "user_sources",
+    "user_traceback",
+]
 
 MAX_STACK_CHARS = 6000
 """Enough for some forty frames; a recursion of a thousand frames says nothing more."""
@@ -32,6 +42,20 @@ def is_user_code(filename: str) -> bool:
     if f"{os.sep}dist-packages{os.sep}" in filename or filename.startswith(_PACKAGE):
         return False
     return not filename.startswith(_library_folders())
+
+
+def user_modules() -> Iterator[types.ModuleType]:
+    """Yields the modules of the user's own that are imported now."""
+    for module in list(sys.modules.values()):
+        file = getattr(module, "__file__", None)
+        if isinstance(file, str) and is_user_code(file):
+            yield module
+
+
+def user_sources() -> list[pathlib.Path]:
+    """Returns their Python files, each once, in the order in which they were imported."""
+    files = dict.fromkeys(str(module.__file__) for module in user_modules())
+    return [pathlib.Path(file) for file in files if file.endswith(".py")]
 
 
 def describe_frame(filename: str, line: int | None, function: str) -> str:

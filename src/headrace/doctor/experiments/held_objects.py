@@ -85,7 +85,7 @@ class WalkObjects:
         if handles:
             with bench.holding(None, None, stage="prepare samples as a worker"):
                 seen = self._try_in_fork(subject, handles, places)
-        named = _names_used(subject)
+        named = _names_used(subject) if handles else set()
         yield HeldObjects(
             num_workers=self.num_workers,
             start_method=self.start_method,

@@ -5,7 +5,6 @@ from __future__ import annotations
 import ast
 import dataclasses
 import pathlib
-import sys
 from collections.abc import Iterator
 from typing import ClassVar
 
@@ -13,7 +12,7 @@ from headrace.doctor.bench import Bench
 from headrace.doctor.evidence import Evidence
 from headrace.doctor.evidence.last_batch import LastBatch
 from headrace.doctor.round import Round
-from headrace.doctor.stacks import is_user_code
+from headrace.doctor.stacks import user_sources
 from headrace.doctor.subject import Subject
 
 __all__ = ["STEP", "FindBatchNorm", "batch_norm_in"]
@@ -35,7 +34,9 @@ class FindBatchNorm:
     def run(self, subject: Subject, bench: Bench) -> Iterator[LastBatch]:  # noqa: ARG002 - the files say it
         """Looks for the first batch norm."""
         with bench.holding(None, None, stage="read the source"):
-            found = next((name for file in _user_files() if (name := batch_norm_in(file)) is not None), None)
+            found = next(
+                (name for file in user_sources()[:MAX_FILES] if (name := batch_norm_in(file)) is not None), None
+            )
         yield LastBatch(
             size=0 if self.drop_last else self.num_samples % self.batch_size,
             drop_last=self.drop_last,
@@ -44,12 +45,6 @@ class FindBatchNorm:
             has_batch_norm=True if found else None,
             batch_norm=found,
         )
-
-
-def _user_files() -> Iterator[pathlib.Path]:
-    files = dict.fromkeys(getattr(module, "__file__", None) for module in list(sys.modules.values()))
-    own = [file for file in files if file and file.endswith(".py") and is_user_code(file)]
-    yield from map(pathlib.Path, own[:MAX_FILES])
 
 
 def batch_norm_in(file: pathlib.Path) -> str | None:

@@ -8,7 +8,6 @@ from __future__ import annotations
 import contextlib
 import dataclasses
 import os
-import pathlib
 import time
 from collections.abc import Iterator
 from typing import Any, ClassVar
@@ -22,8 +21,9 @@ from headrace.doctor.evidence.system import Pace
 from headrace.doctor.round import Round
 from headrace.doctor.subject import Subject
 from headrace.doctor.subject.rebuild import DEFAULT_PREFETCH, rebuild
+from headrace.machine import process_awake_s
 
-__all__ = ["STEP", "WalkTwice", "wanted_s"]
+__all__ = ["STEP", "WalkTwice"]
 
 MOST_BATCHES = 60
 FEWEST_BATCHES = 8
@@ -48,9 +48,9 @@ class WalkTwice:
         bench.reseed(self.seed, "pace")
         sizes: list[tuple[int, int]] = []
         single = rebuild(subject.loader, num_workers=0)
-        before = wanted_s(os.getpid())
+        before = process_awake_s(os.getpid())
         single_s, _, wall_s = self._walk(iter(single), bench, skip=1, sizes=sizes)
-        single_share = (wanted_s(os.getpid()) - before) / wall_s if wall_s else None
+        single_share = (process_awake_s(os.getpid()) - before) / wall_s if wall_s else None
         num_workers = subject.num_workers
         prefetch = getattr(subject.loader, "prefetch_factor", None) or (DEFAULT_PREFETCH if num_workers else 0)
         worker_s, first_s, worker_share = list[float](), None, None
@@ -121,22 +121,9 @@ def _size_of(batch: Any) -> tuple[int, int]:
     return sum(array.nbytes for array in arrays), len(arrays)
 
 
-def wanted_s(pid: int) -> float:
-    """Returns the seconds for which all threads of a process ran or waited for a core: what it asked for, whoever else was there.
-
-    Linux tells it per thread, first number and second (Documentation/scheduler/sched-stats.rst).
-    """
-    total = 0
-    for task in pathlib.Path(f"/proc/{pid}/task").glob("*"):
-        with contextlib.suppress(OSError, ValueError):  # a thread that has just ended
-            ran, waited, _ = (task / "schedstat").read_text().split()
-            total += int(ran) + int(waited)
-    return total / 1e9
-
-
 def _children_wanted() -> dict[int, float]:
     with contextlib.suppress(psutil.Error):
-        return {child.pid: wanted_s(child.pid) for child in psutil.Process().children()}
+        return {child.pid: process_awake_s(child.pid) for child in psutil.Process().children()}
     return {}
 
 

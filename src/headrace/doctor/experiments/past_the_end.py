@@ -5,7 +5,6 @@ from __future__ import annotations
 import ast
 import dataclasses
 import pathlib
-import sys
 from collections.abc import Iterator
 from typing import Any, ClassVar
 
@@ -13,7 +12,7 @@ from headrace.doctor.bench import Bench
 from headrace.doctor.evidence.past_the_end import PastTheEnd
 from headrace.doctor.probes.loops import find_loops
 from headrace.doctor.round import Round
-from headrace.doctor.stacks import is_user_code
+from headrace.doctor.stacks import is_user_code, user_sources
 from headrace.doctor.subject import Subject
 
 __all__ = ["STEP", "AskPastTheEnd"]
@@ -57,15 +56,12 @@ class AskPastTheEnd:
 
 def _loops(kind: str) -> Iterator[str]:
     """Places in the user's loaded files that iterate over an object of this class."""
-    for module in list(sys.modules.values()):
-        file = getattr(module, "__file__", None)
-        if not isinstance(file, str) or not is_user_code(file):
-            continue
+    for file in user_sources():
         try:
-            tree = ast.parse(pathlib.Path(file).read_bytes())
+            tree = ast.parse(file.read_bytes())
         except (OSError, SyntaxError, ValueError):
             continue
-        yield from (f"{pathlib.Path(file).name}:{line}" for line in find_loops(tree, kind))
+        yield from (f"{file.name}:{line}" for line in find_loops(tree, kind))
 
 
 def _defined_at(dataset: Any) -> str | None:

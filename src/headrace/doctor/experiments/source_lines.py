@@ -6,7 +6,6 @@ import ast
 import dataclasses
 import os
 import pathlib
-import sys
 from collections.abc import Iterator, Sequence
 from typing import Any, ClassVar
 
@@ -14,7 +13,7 @@ from headrace.doctor.bench import Bench
 from headrace.doctor.evidence import Evidence
 from headrace.doctor.evidence.objects import SourceLine, SourceLines
 from headrace.doctor.round import Round
-from headrace.doctor.stacks import is_user_code
+from headrace.doctor.stacks import user_sources
 from headrace.doctor.subject import Subject
 
 __all__ = ["STEP", "ReadSource", "find_lines"]
@@ -41,7 +40,7 @@ class ReadSource:
         """Parses the files of every module of the user's that TARGET has imported."""
         collate = getattr(getattr(subject.loader, "collate_fn", None), "__name__", None)
         with bench.holding(None, None, stage="read the source"):
-            files = _user_files()
+            files = user_sources()[:MAX_FILES]
             lines = [line for file in files for line in _lines_of(file, collate)]
         yield SourceLines(
             num_workers=self.num_workers,
@@ -50,15 +49,6 @@ class ReadSource:
             num_files=len(files),
             lines=tuple(lines),
         )
-
-
-def _user_files() -> list[pathlib.Path]:
-    files = dict.fromkeys(
-        file
-        for module in list(sys.modules.values())
-        if (file := getattr(module, "__file__", None)) and file.endswith(".py") and is_user_code(file)
-    )
-    return [pathlib.Path(file) for file in list(files)[:MAX_FILES]]
 
 
 def _lines_of(file: pathlib.Path, collate: str | None) -> list[SourceLine]:

@@ -27,7 +27,8 @@ from headrace.doctor.probes.order_draws import walk
 from headrace.doctor.probes.sources import Source, read_source
 from headrace.doctor.round import Round, told
 from headrace.doctor.subject import Subject
-from headrace.doctor.subject.roots import attribute, layers_of, root_rows
+from headrace.doctor.subject.looking import attribute
+from headrace.doctor.subject.roots import layers_of, root_rows
 from headrace.errors import SampleId
 
 __all__ = ["STEP", "CompareSplits"]

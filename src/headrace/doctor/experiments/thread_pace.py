@@ -12,9 +12,9 @@ from typing import ClassVar
 from headrace.doctor.bench import Bench
 from headrace.doctor.evidence import Evidence
 from headrace.doctor.evidence.system import ThreadPace
-from headrace.doctor.experiments.pace import wanted_s
 from headrace.doctor.round import Round
 from headrace.doctor.subject import Subject
+from headrace.machine import process_awake_s
 
 __all__ = ["STEP", "ReadByThreads"]
 
@@ -63,13 +63,13 @@ class ReadByThreads:
                 counts[thread] += 1
 
         threads = [threading.Thread(target=read, args=(number,)) for number in range(num_threads)]
-        before, ran_before, started = wanted_s(os.getpid()), time.process_time(), time.monotonic()
+        before, ran_before, started = process_awake_s(os.getpid()), time.process_time(), time.monotonic()
         for thread in threads:
             thread.start()
         # A thread that has ended is not counted any more: the look is taken while all of them still read.
         time.sleep(self.limit_s * 0.8)
         ran_s = time.process_time() - ran_before
-        share = (wanted_s(os.getpid()) - before) / (time.monotonic() - started)
+        share = (process_awake_s(os.getpid()) - before) / (time.monotonic() - started)
         for thread in threads:
             thread.join()
         return share, ran_s, counts[0]

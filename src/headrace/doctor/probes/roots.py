@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import sys
 import types
 from typing import Any
 
-from headrace.doctor.stacks import is_user_code
+from headrace.doctor.stacks import user_modules
 from headrace.errors import SampleId
 
 __all__ = ["roots_of", "sample_keys"]
@@ -18,9 +17,8 @@ def roots_of(subject: Any) -> dict[str, Any]:
     collate = getattr(subject.loader, "collate_fn", None)
     if collate is not None:
         roots["collate_fn"] = collate
-    for module in list(sys.modules.values()):
-        file = getattr(module, "__file__", None)
-        if isinstance(file, str) and is_user_code(file) and not module.__name__.startswith("headrace"):
+    for module in user_modules():
+        if not module.__name__.startswith("headrace"):
             held = {
                 name: value
                 for name, value in list(vars(module).items())

@@ -8,17 +8,13 @@ from __future__ import annotations
 import collections
 import contextlib
 import dataclasses
-import pickle
 import time
 from collections.abc import Iterator, Sequence
 from typing import Any, ClassVar
 
-import numpy as np
-import xxhash
-
-from headrace.contract.view import as_array, flatten
 from headrace.doctor.bench import Bench
 from headrace.doctor.evidence import WorkerStreams
+from headrace.doctor.probes.digests import digest as digest_of
 from headrace.doctor.subject import Subject
 
 __all__ = ["CompareStreams", "compare"]
@@ -79,23 +75,7 @@ def _tag(sample: Any) -> Tagged:
     from torch.utils.data import get_worker_info
 
     info = get_worker_info()
-    return (0 if info is None else info.id), _digest(sample)
-
-
-def _digest(sample: Any) -> str | None:
-    content = xxhash.xxh3_128()
-    for field, value in flatten(sample):
-        content.update(f"{field}\0{type(value).__name__}\0".encode())
-        array = as_array(value)
-        if array is not None:
-            content.update(f"{array.dtype}{array.shape}".encode())
-            content.update(np.ascontiguousarray(array).tobytes())
-            continue
-        try:
-            content.update(value.encode() if isinstance(value, str) else pickle.dumps(value))
-        except Exception:
-            return None
-    return content.hexdigest()
+    return (0 if info is None else info.id), digest_of(sample)
 
 
 def compare(

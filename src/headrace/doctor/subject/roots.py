@@ -8,7 +8,10 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-__all__ = ["attribute", "cheap_labels", "layers_of", "root_rows"]
+from headrace.doctor.subject.looking import attribute
+from headrace.doctor.subject.looking import length as _length
+
+__all__ = ["cheap_labels", "layers_of", "root_rows"]
 
 _MAX_DEPTH = 8
 _WRAPPED = ("dataset", "base", "subset", "data_set", "base_dataset", "inner", "source", "ds", "_dataset", "data")
@@ -143,21 +146,6 @@ def _as_labels(values: Any, length: int) -> Any:
     if array.ndim != 1 or array.dtype.kind not in "iubUS":
         return None
     return array
-
-
-def attribute(holder: Any, name: str) -> Any:
-    """An attribute, or None: a property of the user's own may raise anything."""
-    try:
-        return getattr(holder, name, None)
-    except Exception:
-        return None
-
-
-def _length(value: Any) -> int | None:
-    try:
-        return len(value)
-    except Exception:
-        return None
 
 
 def _has_length(value: Any, length: int | None) -> bool:

@@ -11,8 +11,8 @@ from typing import Any
 from headrace.doctor.evidence import Evidence
 from headrace.doctor.evidence.training import CheckpointTrace, CheckpointTraces
 from headrace.doctor.watch.contents import holds, integers, keys
+from headrace.doctor.watch.frames import user_place
 from headrace.doctor.watch.intent import goes_on
-from headrace.doctor.watch.places import user_place
 from headrace.doctor.watch.taps import listen, quietly
 from headrace.doctor.watch.timeline import Timeline
 

@@ -7,14 +7,17 @@ import os
 import pathlib
 import sys
 from types import FrameType
+from typing import Any
 
 from headrace.doctor.stacks import is_user_code
 
-__all__ = ["is_called_directly", "user_place"]
+__all__ = ["is_called_directly", "maker_place", "user_place"]
 
 _PACKAGE = str(pathlib.Path(__file__).parents[2]) + os.sep
 _PASS_ON = (_PACKAGE, f"{os.sep}tqdm{os.sep}", f"{os.sep}rich{os.sep}")
 """Files whose frames stand between the user's `for` and the loader and change nothing."""
+MOST_BETWEEN = 4
+"""Frames of decorators and metaclasses between two constructors of one object."""
 
 
 def user_place(frame: FrameType | None = None) -> str | None:
@@ -35,6 +38,26 @@ def is_called_directly(frame: FrameType | None = None) -> bool:
     while found is not None and any(part in found.f_code.co_filename for part in _PASS_ON):
         found = found.f_back
     return found is not None and _is_users(found.f_code.co_filename)
+
+
+def maker_place(made: Any) -> tuple[str | None, bool]:
+    """Returns where an object is being made, as `user_place` above its constructors, and whether directly by user code.
+
+    To be called while a constructor of `made` runs.
+    """
+    frame: FrameType | None = sys._getframe(1)
+    outermost, num_others = sys._getframe(1), 0
+    while frame is not None and num_others < MOST_BETWEEN:
+        code = frame.f_code
+        if code.co_name == "__init__" and code.co_argcount and frame.f_locals.get(code.co_varnames[0]) is made:
+            outermost, num_others = frame, 0
+        else:
+            num_others += 1
+        frame = frame.f_back
+    caller = outermost.f_back
+    if caller is None:
+        return None, False
+    return user_place(caller), _is_users(caller.f_code.co_filename)
 
 
 @functools.lru_cache(maxsize=4096)

@@ -8,7 +8,7 @@ from typing import Any
 
 from headrace.doctor.evidence import Evidence
 from headrace.doctor.evidence.training import LossTrace
-from headrace.doctor.watch.places import user_place
+from headrace.doctor.watch.frames import user_place
 from headrace.doctor.watch.taps import listen
 from headrace.doctor.watch.timeline import Timeline
 

@@ -12,9 +12,9 @@ from typing import Any
 
 from headrace.doctor.evidence import Evidence
 from headrace.doctor.evidence.training import ModelTrace, ModelTraces
+from headrace.doctor.watch.frames import maker_place, user_place
 from headrace.doctor.watch.modes import batch_norms_of, mode_sensitive_of
 from headrace.doctor.watch.parameters import Survey
-from headrace.doctor.watch.places import maker_place, user_place
 from headrace.doctor.watch.taps import listen, quietly
 from headrace.doctor.watch.timeline import Timeline
 

@@ -12,7 +12,7 @@ from typing import Any
 
 from headrace.doctor.evidence import Evidence
 from headrace.doctor.evidence.training import OptimizerTrace, TrainingTrace
-from headrace.doctor.watch.places import user_place
+from headrace.doctor.watch.frames import user_place
 from headrace.doctor.watch.taps import listen, quietly
 from headrace.doctor.watch.timeline import Timeline
 
