@@ -226,7 +226,7 @@ def test_two_ranks_under_torchrun(scripts, train):
                 sampler.set_epoch(epoch)
                 for batch in loader:
                     pass
-            print(f"rank {rank} of {torch.distributed.get_world_size()}")
+            os.write(1, f"rank {rank} of {torch.distributed.get_world_size()}\\n".encode())  # whole, though both write
             torch.distributed.destroy_process_group()
         """
     )

@@ -130,3 +130,15 @@ def test_the_row_under_subsets_is_one_of_the_keys(key):
 
     data = Subset(Subset(list(range(40)), range(39, -1, -1)), range(0, 40, 2))
     assert {key, 2 * key, 39 - 2 * key} <= sample_keys(Subject(data), key)
+
+
+def test_global_generators_are_nobodys_own():
+    """Functions of libraries hold them as defaults of arguments: `from torch.utils.data import random_split`."""
+    roots = {
+        "split": torch.utils.data.random_split,
+        "torch": torch.default_generator,
+        "numpy": np.random.mtrand._rand,
+        "python": random._inst,
+        "own": torch.Generator(),
+    }
+    assert set(HeldState(roots, keys=(), num_samples=None).generators) == {"own"}

@@ -120,7 +120,8 @@ def test_what_generators_explain_is_equal(how):
 
 def test_what_differs_without_a_cause_that_was_seen_proves_nothing():
     for one in read_again("odd").samples:
-        assert (one.outcome, one.fields, one.changed) == ("differs", ("noise",), ())
+        assert (one.outcome, one.changed) == ("differs", ())
+        assert set(one.fields) - {"time"} == {"noise"}  # the time differs by more than rounding if the clock is young
 
 
 def test_generators_that_a_reading_moves_are_named():

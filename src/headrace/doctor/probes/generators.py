@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-__all__ = ["get_state", "global_states", "is_generator", "set_state"]
+__all__ = ["get_state", "global_states", "is_generator", "is_global", "set_state"]
 
 
 def global_states() -> dict[str, Any]:
@@ -22,6 +22,16 @@ def global_states() -> dict[str, Any]:
     if torch is not None and hasattr(torch, "get_rng_state"):
         states["torch"] = torch.get_rng_state().numpy().tobytes()
     return states
+
+
+def is_global(generator: Any) -> bool:
+    """True for the generators whose states `global_states` tells: functions hold them as defaults of arguments."""
+    known = [
+        getattr(random, "_inst", None),
+        getattr(getattr(sys.modules.get("numpy.random"), "mtrand", None), "_rand", None),
+        getattr(sys.modules.get("torch"), "default_generator", None),
+    ]
+    return any(generator is one for one in known)
 
 
 def is_generator(value: Any) -> bool:

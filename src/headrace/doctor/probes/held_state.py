@@ -22,7 +22,7 @@ import numpy as np
 import numpy.typing as npt
 import xxhash
 
-from headrace.doctor.probes.generators import get_state, is_generator, set_state
+from headrace.doctor.probes.generators import get_state, is_generator, is_global, set_state
 
 __all__ = ["Change", "HeldState"]
 
@@ -185,7 +185,7 @@ class HeldState:
         self._room = MAX_COPIED_BYTES
         self._seen: dict[int, Any] = {}
         self.generators: dict[str, Any] = {}
-        """Random generators by path."""
+        """Random generators by path, the global ones apart."""
         self.holds_records = False
         """True if something is there from which samples can come: as many entries as samples, or an array."""
         self.is_complete = self._walk(roots)
@@ -240,7 +240,8 @@ class HeldState:
     def _visit(self, path: str, value: Any, is_of_sample: bool) -> Iterator[tuple[str, Any, bool]]:
         """Notes one thing, and yields what lies inside it."""
         if is_generator(value):
-            self.generators[path] = value
+            if not is_global(value):
+                self.generators[path] = value
         elif (array := _shared_array(value)) is not None:
             self._visit_array(path, array, is_of_sample)
         elif _is_image(value):
