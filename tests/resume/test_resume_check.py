@@ -10,7 +10,7 @@ import pytest
 from headrace.doctor import catalogue
 from headrace.doctor.diagnose import Options
 from headrace.doctor.evidence.resume import ResumeRuns
-from headrace.doctor.lab import Budget
+from headrace.doctor.lab.outside import Budget
 from headrace.doctor.resume.check import check_resume
 from headrace.doctor.resume.running import Runner
 from headrace.doctor.resume.trials import run_trials

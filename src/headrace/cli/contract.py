@@ -40,7 +40,7 @@ def command(
     """
     from headrace.contract import Contract
     from headrace.doctor.subject import Subject
-    from headrace.doctor.target import load_target
+    from headrace.doctor.subject.target import load_target
     from headrace.engine.plan import Plan
 
     # The file is read first: a misspelt key should not have to wait for a large data set.

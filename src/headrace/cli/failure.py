@@ -24,7 +24,7 @@ def explain_failure(error: Exception) -> str:
 
 
 def _traceback_of(cause: BaseException) -> str:
-    from headrace.doctor.lab import UserTraceback
+    from headrace.doctor.lab.outside import UserTraceback
     from headrace.doctor.stacks import user_traceback
 
     # What failed in the doctor's child comes as text: the exception itself may not survive the way.

@@ -33,7 +33,7 @@ def command(
     from headrace.contract.view import view_sample
     from headrace.doctor.stacks import user_traceback
     from headrace.doctor.subject import Subject
-    from headrace.doctor.target import load_target
+    from headrace.doctor.subject.target import load_target
     from headrace.engine.loader import DataLoader
     from headrace.engine.plan import Plan
 

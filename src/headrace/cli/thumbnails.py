@@ -30,7 +30,7 @@ def check_thumbnails() -> None:
 
 def take_thumbnails(target: str, report: Report, *, per_sample_s: float, seed: int) -> list[Thumbnail]:
     """Prepares flagged samples once more, in a child of their own, and returns their pictures."""
-    from headrace.doctor.lab import Budget, Lab
+    from headrace.doctor.lab.outside import Budget, Lab
     from headrace.doctor.probes.thumbnails import make_thumbnails
 
     ids = flagged_samples(report)

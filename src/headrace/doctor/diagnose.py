@@ -12,15 +12,15 @@ import msgspec
 
 from headrace import __version__
 from headrace.contract import Contract
-from headrace.doctor.environment import describe_environment
 from headrace.doctor.evidence import Evidence, SampleReads, WorkerStreams
 from headrace.doctor.gathering import Gathering, Wishes, gather
 from headrace.doctor.judging import SEVERITIES, judge
-from headrace.doctor.lab import Budget, Lab
-from headrace.doctor.launch import ForkOfCaller
+from headrace.doctor.lab.launch import ForkOfCaller
+from headrace.doctor.lab.outside import Budget, Lab
+from headrace.doctor.report.environment import describe_environment
 from headrace.doctor.report.model import FindingRow, Report
 from headrace.doctor.rule import Rule
-from headrace.doctor.target import check_spec, check_target
+from headrace.doctor.subject.target import check_spec, check_target
 from headrace.errors import ConfigurationError
 
 __all__ = ["Options", "diagnose"]

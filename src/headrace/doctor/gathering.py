@@ -22,7 +22,7 @@ from headrace.doctor.evidence import (
     WorkerStreams,
 )
 from headrace.doctor.experiments import steps
-from headrace.doctor.lab import Lab
+from headrace.doctor.lab.outside import Lab
 from headrace.doctor.probes.collation import JoinSamples, choose_samples, try_collation
 from headrace.doctor.probes.contracts import check_contract
 from headrace.doctor.probes.facts import AskFacts, Introduction

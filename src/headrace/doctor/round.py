@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import Any, Protocol
 
 from headrace.doctor.evidence import Evidence, LoaderFacts
-from headrace.doctor.lab import Ending, Experiment, Lab
+from headrace.doctor.lab.outside import Ending, Experiment, Lab
 from headrace.doctor.probes.facts import Introduction
 from headrace.doctor.probes.reads import Prepared
 from headrace.doctor.report.model import RunRow, StageRow

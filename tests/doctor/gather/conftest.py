@@ -4,7 +4,7 @@ import textwrap
 
 import pytest
 
-from headrace.doctor.lab import Budget, Lab
+from headrace.doctor.lab.outside import Budget, Lab
 
 HEADER = """
 import ctypes, os, re, signal, subprocess, sys, time

@@ -11,13 +11,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 from torch.utils.data import DataLoader, Dataset, IterableDataset
 
-from headrace.doctor.bench import Bench
 from headrace.doctor.evidence.batches import Overwrite, Pinning
 from headrace.doctor.experiments.batches import DrawBatches, JoinMany
+from headrace.doctor.lab.bench import Bench
+from headrace.doctor.lab.recorder import FlightRecorder
 from headrace.doctor.probes.dropping import find_dropped, made_of
 from headrace.doctor.probes.padding import find_paddings
 from headrace.doctor.probes.pinning import find_unreached
-from headrace.doctor.recorder import FlightRecorder
 from headrace.doctor.subject import Subject
 
 sequences = st.lists(st.lists(st.integers(0, 5), min_size=1, max_size=6), min_size=2, max_size=6).filter(

@@ -6,10 +6,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from headrace.contract.view import view_sample
-from headrace.doctor.bench import Bench
 from headrace.doctor.evidence import SampleRead
+from headrace.doctor.lab.bench import Bench
+from headrace.doctor.lab.recorder import FlightRecorder
 from headrace.doctor.probes.collation import MAX_SAMPLES, JoinSamples, choose_samples, find_odd, try_collation
-from headrace.doctor.recorder import FlightRecorder
 
 
 @pytest.fixture(scope="module")

@@ -5,7 +5,7 @@ import os
 import numpy as np
 import pytest
 
-from headrace.doctor.environment import describe_environment, usable_cores
+from headrace.doctor.report.environment import describe_environment, usable_cores
 
 
 @pytest.mark.parametrize(

@@ -5,7 +5,7 @@ import os
 from hypothesis import given
 from hypothesis import strategies as st
 
-from headrace.doctor.recorder import FlightRecorder, Mark
+from headrace.doctor.lab.recorder import FlightRecorder, Mark
 
 texts = st.text(max_size=300)
 ids = st.one_of(texts, st.integers(-(2**70), 2**70), st.none())

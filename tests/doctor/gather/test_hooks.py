@@ -5,8 +5,8 @@ import sys
 
 import pytest
 
-from headrace.doctor.probes.spies import hooks
-from headrace.doctor.probes.spies.hooks import when_imported
+from headrace.doctor.lab.spies import hooks
+from headrace.doctor.lab.spies.hooks import when_imported
 
 
 @pytest.fixture

@@ -5,8 +5,8 @@ import textwrap
 
 import pytest
 
+from headrace.doctor.lab.sightings import Sightings
 from headrace.doctor.probes.kept_inside import watching
-from headrace.doctor.sightings import Sightings
 
 pytestmark = pytest.mark.skipif(sys.gettrace() is not None, reason="a debugger or a coverage tool traces already")
 

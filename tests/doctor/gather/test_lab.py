@@ -9,7 +9,7 @@ import time
 import psutil
 import pytest
 
-from headrace.doctor.lab import Budget
+from headrace.doctor.lab.outside import Budget
 from headrace.doctor.probes.reads import ReadSamples, read_samples
 from headrace.errors import TargetError
 
@@ -164,7 +164,7 @@ def test_an_interrupt_ends_the_child(open_lab):
 def test_a_child_does_not_outlive_a_killed_parent(write_target):
     spec = write_target(ENDLESS)
     code = (
-        "from headrace.doctor.lab import Budget, Lab\n"
+        "from headrace.doctor.lab.outside import Budget, Lab\n"
         "from headrace.doctor.probes.reads import ReadSamples\n"
         f"lab = Lab({spec!r}, budget=Budget(100), per_sample_s=100)\n"
         "def receive(one):\n"
@@ -249,7 +249,7 @@ def test_a_child_finds_the_environment_and_the_folder_of_its_caller(open_lab, mo
 
 
 def test_code_that_eats_memory_is_ended_before_the_machine_suffers(open_lab, monkeypatch):
-    monkeypatch.setattr("headrace.doctor.lab.usable_memory", lambda: 2**30)
+    monkeypatch.setattr("headrace.doctor.lab.outside.usable_memory", lambda: 2**30)
     lab = open_lab("""
     class Hungry(Base):
         size = 4

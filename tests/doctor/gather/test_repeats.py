@@ -10,9 +10,9 @@ import pytest
 import torch
 from torch.utils.data import DataLoader, Dataset
 
-from headrace.doctor.bench import Bench
 from headrace.doctor.experiments.repeats import RepeatReads
-from headrace.doctor.recorder import FlightRecorder
+from headrace.doctor.lab.bench import Bench
+from headrace.doctor.lab.recorder import FlightRecorder
 from headrace.doctor.subject import Subject
 
 

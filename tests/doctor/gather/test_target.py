@@ -4,7 +4,7 @@ import sys
 
 import pytest
 
-from headrace.doctor.target import check_spec, load_target
+from headrace.doctor.subject.target import check_spec, load_target
 from headrace.errors import TargetError
 
 

@@ -9,12 +9,12 @@ import pytest
 import torch
 from torch.utils.data import Dataset, IterableDataset
 
-from headrace.doctor.bench import Bench
 from headrace.doctor.experiments.past_the_end import AskPastTheEnd
 from headrace.doctor.experiments.values import FindOrigins
+from headrace.doctor.lab.bench import Bench
+from headrace.doctor.lab.recorder import FlightRecorder
 from headrace.doctor.probes.loops import find_loops
 from headrace.doctor.probes.origins import heard_origins
-from headrace.doctor.recorder import FlightRecorder
 from headrace.doctor.subject import Subject
 
 

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from headrace.doctor.lab import Budget, Lab
+from headrace.doctor.lab.outside import Budget, Lab
 from headrace.doctor.probes.streams import CompareStreams, compare
 
 

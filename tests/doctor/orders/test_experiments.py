@@ -19,7 +19,6 @@ from torch.utils.data import (
     WeightedRandomSampler,
 )
 
-from headrace.doctor.bench import Bench
 from headrace.doctor.evidence.orders import EpochCounts, Orders
 from headrace.doctor.evidence.ranks import Ranks, RankSeeds
 from headrace.doctor.evidence.splits import ClassMaps, SharedDataSets, SplitOverlap
@@ -27,7 +26,8 @@ from headrace.doctor.experiments.epochs import WalkStream
 from headrace.doctor.experiments.orders import WalkSampler
 from headrace.doctor.experiments.ranks import PretendRanks
 from headrace.doctor.experiments.splits import CompareSplits
-from headrace.doctor.lab import Budget, Lab
+from headrace.doctor.lab.bench import Bench
+from headrace.doctor.lab.outside import Budget, Lab
 from headrace.doctor.probes.sources import EpochCall, Source
 from headrace.doctor.subject import Subject
 

@@ -13,7 +13,7 @@ from headrace.doctor.evidence.orders import DrawnPass, LabelOrder, Orders
 from headrace.doctor.evidence.ranks import RankShare
 from headrace.doctor.evidence.splits import SharedSamples, SplitOverlap
 from headrace.doctor.made_up.orders import counts, labels, orders, passes, ranks
-from headrace.doctor.rank_questions import is_padding, num_repeats
+from headrace.doctor.questions.ranks import is_padding, num_repeats
 
 ABOUT_ORDERS = ("HR606", "HR607", "HR612", "HR613")
 

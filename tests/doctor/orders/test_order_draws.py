@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from headrace.doctor.bench import Bench
+from headrace.doctor.lab.bench import Bench
 from headrace.doctor.probes.order_draws import Drawn, adjacency, displacement, label_order, walk
 
 

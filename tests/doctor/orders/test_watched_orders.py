@@ -7,7 +7,7 @@ import dataclasses
 from headrace.doctor import catalogue
 from headrace.doctor.evidence.passes import LoaderTrace, LoaderTraces, PassTrace
 from headrace.doctor.evidence.splits import split_overlap
-from headrace.doctor.watched_orders import counts_of, orders_of, watched_orders
+from headrace.doctor.watch.orders import counts_of, orders_of, watched_orders
 
 PASS = PassTrace(
     started_s=0.0,

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as arrays
 
-from headrace.doctor.lab import Budget, Lab
+from headrace.doctor.lab.outside import Budget, Lab
 from headrace.doctor.probes.thumbnails import SIDE, make_thumbnails, picture_of
 
 image = pytest.importorskip("PIL.Image", reason="Pillow is not installed")

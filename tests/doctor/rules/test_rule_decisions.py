@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from headrace.doctor import catalogue
 from headrace.doctor.evidence import WorkerStreams
 from headrace.doctor.made_up import collated, failed, file, image, label, loader, ok, opened, reads, values
-from headrace.doctor.questions import blame, ended_early
+from headrace.doctor.questions.samples import blame, ended_early
 
 
 def judge(code, *evidence):

@@ -5,8 +5,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from headrace.doctor.report.fingerprint import fingerprint
 from headrace.doctor.suppression import apply_baseline, load_baseline, write_baseline
-from headrace.doctor.suppression.fingerprint import fingerprint
 from headrace.errors import ConfigurationError
 
 IDS = st.integers(0, 99) | st.text(max_size=8)

@@ -33,7 +33,9 @@ def codes(tmp_path):
         file.write_text(HEADER + textwrap.dedent(code))
         options = Options(select=["HR205", "HR206", "HR5", "HR602", "HR603"])
         report = diagnose(f"{file}:make", options, command="")
-        assert not [one for one in psutil.Process().children(recursive=True) if "lab_child" in " ".join(one.cmdline())]
+        assert not [
+            one for one in psutil.Process().children(recursive=True) if "doctor.lab.inside" in " ".join(one.cmdline())
+        ]
         assert not [row for row in report.skipped if row.crashed]
         return {row.code: (row.severity, row.sample_ids) for row in report.findings}
 

@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from headrace.doctor.graph_walk import walk
-from headrace.doctor.probes import spies
+from headrace.doctor.lab import spies
+from headrace.doctor.probes.graph_walk import walk
 
 NEEDLE = random.Random(3)
 SPARE = random.Random(4)
@@ -86,7 +86,7 @@ def paths(root, needle=NEEDLE, **limits):
     ],
 )
 def test_each_way_to_hold_has_its_path(root, path, monkeypatch):
-    monkeypatch.setattr("headrace.doctor.graph_walk.is_user_code", lambda filename: filename == __file__)
+    monkeypatch.setattr("headrace.doctor.probes.graph_walk.is_user_code", lambda filename: filename == __file__)
     assert paths(root) == [path]
 
 

@@ -11,8 +11,8 @@ import pytest
 import torch
 from torch.utils.data import DataLoader, Dataset, IterableDataset, Subset, get_worker_info
 
-from headrace.doctor.bench import Bench
-from headrace.doctor.recorder import FlightRecorder
+from headrace.doctor.lab.bench import Bench
+from headrace.doctor.lab.recorder import FlightRecorder
 from headrace.doctor.walks.loader_walk import LoaderWalk
 
 LOCK = threading.Lock()

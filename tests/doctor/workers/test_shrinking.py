@@ -3,7 +3,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from headrace.doctor.shrinking import shrink
+from headrace.doctor.walks.shrinking import shrink
 
 NUMBERS = st.lists(st.integers(), unique=True, min_size=1, max_size=40)
 

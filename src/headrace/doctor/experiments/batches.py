@@ -12,9 +12,9 @@ from typing import Any, ClassVar
 import numpy as np
 
 from headrace.contract.view import as_array, flatten
-from headrace.doctor.bench import Bench
 from headrace.doctor.evidence.base import Evidence
 from headrace.doctor.evidence.batches import Dropping, KeptBatches, Overwrite, PaddedField, Paddings, Pinning
+from headrace.doctor.lab.bench import Bench
 from headrace.doctor.probes.content import Content, content_of
 from headrace.doctor.probes.dropping import find_dropped, made_of
 from headrace.doctor.probes.held_state import HeldState

@@ -9,9 +9,9 @@ import pathlib
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, ClassVar
 
-from headrace.doctor.bench import Bench
 from headrace.doctor.evidence import Evidence, SampleRead, SampleReads
 from headrace.doctor.evidence.source import ClassFolder, ClassFolders
+from headrace.doctor.lab.bench import Bench
 from headrace.doctor.round import Round
 from headrace.doctor.subject import Subject
 

@@ -8,11 +8,11 @@ import sys
 from collections.abc import Iterator, Mapping
 from typing import Any, ClassVar
 
-from headrace.doctor.bench import Bench
 from headrace.doctor.evidence import Evidence
 from headrace.doctor.evidence.system import Container, Containers
 from headrace.doctor.experiments.held_objects import parts_of
-from headrace.doctor.graph_walk import walk
+from headrace.doctor.lab.bench import Bench
+from headrace.doctor.probes.graph_walk import walk
 from headrace.doctor.round import Round
 from headrace.doctor.subject import Subject
 

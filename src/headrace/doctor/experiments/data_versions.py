@@ -7,7 +7,7 @@ from typing import ClassVar
 
 from headrace.doctor.evidence import Evidence
 from headrace.doctor.evidence.source import DataVersions
-from headrace.doctor.lab import Ending
+from headrace.doctor.lab.outside import Ending
 from headrace.doctor.probes.data_versions import compare_with_records
 from headrace.doctor.round import Round
 

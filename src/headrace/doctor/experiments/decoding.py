@@ -10,9 +10,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, ClassVar
 
 from headrace.contract.view import ValueView
-from headrace.doctor.bench import Bench
 from headrace.doctor.evidence import Evidence, Refusal, SampleRead, SampleReads
 from headrace.doctor.evidence.decoding import Decoding, Oversize, SampleDecoding, Swallowed
+from headrace.doctor.lab.bench import Bench
 from headrace.doctor.probes.compared import compare
 from headrace.doctor.probes.kept_inside import Raised, Watch, watching
 from headrace.doctor.probes.reads import Prepared, digest_of, view_fields, with_ends

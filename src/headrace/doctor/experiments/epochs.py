@@ -9,10 +9,10 @@ from typing import Any, ClassVar, Literal
 
 import numpy as np
 
-from headrace.doctor.bench import Bench
 from headrace.doctor.evidence import Evidence
 from headrace.doctor.evidence.orders import EpochCounts, EpochPass, LabelOrder, Orders
 from headrace.doctor.experiments.orders import role_of
+from headrace.doctor.lab.bench import Bench
 from headrace.doctor.probes.digests import digest, label_of
 from headrace.doctor.probes.order_draws import Drawn, adjacency, displacement, label_order
 from headrace.doctor.probes.sources import Source, read_source

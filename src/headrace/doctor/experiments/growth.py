@@ -14,9 +14,9 @@ import time
 from collections.abc import Iterator
 from typing import ClassVar
 
-from headrace.doctor.bench import Bench
 from headrace.doctor.evidence import Evidence
 from headrace.doctor.evidence.system import Growth
+from headrace.doctor.lab.bench import Bench
 from headrace.doctor.round import Round
 from headrace.doctor.subject import Subject
 from headrace.machine import usable_memory

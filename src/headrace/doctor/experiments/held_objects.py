@@ -16,10 +16,10 @@ import threading
 from collections.abc import Iterator
 from typing import Any, ClassVar
 
-from headrace.doctor.bench import Bench
 from headrace.doctor.evidence import Evidence
 from headrace.doctor.evidence.objects import Handle, HeldObjects, ThreadHeld
-from headrace.doctor.graph_walk import walk
+from headrace.doctor.lab.bench import Bench
+from headrace.doctor.probes.graph_walk import walk
 from headrace.doctor.round import Round
 from headrace.doctor.subject import Subject
 

@@ -8,9 +8,9 @@ import pathlib
 from collections.abc import Iterator
 from typing import ClassVar
 
-from headrace.doctor.bench import Bench
 from headrace.doctor.evidence import Evidence
 from headrace.doctor.evidence.last_batch import LastBatch
+from headrace.doctor.lab.bench import Bench
 from headrace.doctor.round import Round
 from headrace.doctor.stacks import user_sources
 from headrace.doctor.subject import Subject

@@ -11,9 +11,9 @@ import sys
 from collections.abc import Iterator
 from typing import Any, ClassVar
 
-from headrace.doctor.bench import Bench
 from headrace.doctor.evidence import Evidence
 from headrace.doctor.evidence.system import MachineFacts
+from headrace.doctor.lab.bench import Bench
 from headrace.doctor.round import Round
 from headrace.doctor.subject import Subject
 from headrace.machine import usable_cores, usable_memory

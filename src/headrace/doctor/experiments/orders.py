@@ -7,9 +7,9 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, ClassVar, Literal
 
-from headrace.doctor.bench import Bench
 from headrace.doctor.evidence import Evidence
 from headrace.doctor.evidence.orders import EpochCounts, EpochPass, Orders, Weights
+from headrace.doctor.lab.bench import Bench
 from headrace.doctor.probes.order_draws import MAX_DRAWN, Drawn, adjacency, displacement, label_order, walk
 from headrace.doctor.probes.sources import Source, read_source
 from headrace.doctor.round import Round, told

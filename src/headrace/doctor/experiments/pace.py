@@ -15,9 +15,9 @@ from typing import Any, ClassVar
 import psutil
 
 from headrace.contract.view import as_array, flatten
-from headrace.doctor.bench import Bench
 from headrace.doctor.evidence import Evidence
 from headrace.doctor.evidence.system import Pace
+from headrace.doctor.lab.bench import Bench
 from headrace.doctor.round import Round
 from headrace.doctor.subject import Subject
 from headrace.doctor.subject.rebuild import DEFAULT_PREFETCH, rebuild

@@ -14,11 +14,11 @@ from collections.abc import Iterator
 from multiprocessing.reduction import ForkingPickler
 from typing import Any, ClassVar
 
-from headrace.doctor.bench import Bench
 from headrace.doctor.evidence import Evidence
 from headrace.doctor.evidence.objects import PartPickle, PartPickles
 from headrace.doctor.experiments.held_objects import parts_of
-from headrace.doctor.graph_walk import walk
+from headrace.doctor.lab.bench import Bench
+from headrace.doctor.probes.graph_walk import walk
 from headrace.doctor.round import Round
 from headrace.doctor.stacks import is_user_code
 from headrace.doctor.subject import Subject

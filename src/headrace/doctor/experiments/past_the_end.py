@@ -8,8 +8,8 @@ import pathlib
 from collections.abc import Iterator
 from typing import Any, ClassVar
 
-from headrace.doctor.bench import Bench
 from headrace.doctor.evidence.past_the_end import PastTheEnd
+from headrace.doctor.lab.bench import Bench
 from headrace.doctor.probes.loops import find_loops
 from headrace.doctor.round import Round
 from headrace.doctor.stacks import is_user_code, user_sources

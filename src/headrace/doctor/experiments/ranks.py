@@ -11,11 +11,11 @@ from typing import Any, ClassVar, Literal
 
 import numpy as np
 
-from headrace.doctor.bench import Bench
 from headrace.doctor.evidence import Evidence
 from headrace.doctor.evidence.ranks import Padding, Ranks, RankSeeds, RankShare
 from headrace.doctor.experiments.epochs import tagged, walked
 from headrace.doctor.experiments.orders import role_of
+from headrace.doctor.lab.bench import Bench
 from headrace.doctor.probes.digests import digest
 from headrace.doctor.probes.order_draws import Drawn, walk
 from headrace.doctor.probes.sources import Source, read_source

@@ -17,8 +17,8 @@ import types
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, ClassVar
 
-from headrace.doctor.bench import Bench
 from headrace.doctor.evidence.repeats import ChangedPart, Repeats, SampleRepeat
+from headrace.doctor.lab.bench import Bench
 from headrace.doctor.probes.content import Content, content_of
 from headrace.doctor.probes.draws import Seeding, draws_in, functions_run, heard_seeding
 from headrace.doctor.probes.generators import global_states

@@ -9,9 +9,9 @@ import pathlib
 from collections.abc import Iterator, Sequence
 from typing import Any, ClassVar
 
-from headrace.doctor.bench import Bench
 from headrace.doctor.evidence import Evidence
 from headrace.doctor.evidence.objects import SourceLine, SourceLines
+from headrace.doctor.lab.bench import Bench
 from headrace.doctor.round import Round
 from headrace.doctor.stacks import user_sources
 from headrace.doctor.subject import Subject

@@ -12,7 +12,6 @@ from typing import Any, ClassVar
 import numpy as np
 import numpy.typing as npt
 
-from headrace.doctor.bench import Bench
 from headrace.doctor.evidence import Evidence
 from headrace.doctor.evidence.splits import (
     ClassMap,
@@ -22,6 +21,7 @@ from headrace.doctor.evidence.splits import (
     SharedSamples,
     SplitOverlap,
 )
+from headrace.doctor.lab.bench import Bench
 from headrace.doctor.probes.digests import digest
 from headrace.doctor.probes.order_draws import walk
 from headrace.doctor.probes.sources import Source, read_source

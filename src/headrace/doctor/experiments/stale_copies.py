@@ -13,9 +13,9 @@ import tempfile
 from collections.abc import Iterator, Sequence
 from typing import Any, ClassVar
 
-from headrace.doctor.bench import Bench
 from headrace.doctor.evidence import Evidence
 from headrace.doctor.evidence.workers import StaleAttribute, StaleCopies
+from headrace.doctor.lab.bench import Bench
 from headrace.doctor.round import Round
 from headrace.doctor.subject import Subject
 from headrace.doctor.walks.changes import Change, find_changes

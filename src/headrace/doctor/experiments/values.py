@@ -12,13 +12,13 @@ import numpy as np
 import numpy.typing as npt
 
 from headrace.contract.view import as_array, flatten
-from headrace.doctor.bench import Bench
 from headrace.doctor.evidence import CollateTrial, SampleReads
 from headrace.doctor.evidence.values import NonFiniteField, NonFiniteValues
+from headrace.doctor.lab.bench import Bench
 from headrace.doctor.probes.held_state import HeldState
 from headrace.doctor.probes.origins import Origin, heard_origins
 from headrace.doctor.probes.roots import roots_of, sample_keys
-from headrace.doctor.questions import grouped
+from headrace.doctor.questions.samples import grouped
 from headrace.doctor.round import Round, told
 from headrace.doctor.subject import Subject
 from headrace.errors import SampleId

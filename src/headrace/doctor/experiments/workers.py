@@ -14,7 +14,7 @@ from headrace.doctor.evidence.workers import (
     WorkerEnds,
     WorkerShares,
 )
-from headrace.doctor.lab import Ending
+from headrace.doctor.lab.outside import Ending
 from headrace.doctor.round import Round, told
 from headrace.doctor.walks.examination import Refusal, WalkWithWorkers
 from headrace.doctor.walks.loader_walk import patience

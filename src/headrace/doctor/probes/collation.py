@@ -8,9 +8,9 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from typing import Any, ClassVar, Protocol
 
 from headrace.contract.view import ValueView, view_sample
-from headrace.doctor.bench import Bench
 from headrace.doctor.evidence import CollateTrial, SampleRead, Violation
-from headrace.doctor.lab import Ending, Experiment, Lab
+from headrace.doctor.lab.bench import Bench
+from headrace.doctor.lab.outside import Ending, Experiment, Lab
 from headrace.doctor.probes.contracts import ContractProbe
 from headrace.doctor.stacks import innermost_at
 from headrace.doctor.subject import Subject

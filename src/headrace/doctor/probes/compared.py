@@ -12,9 +12,9 @@ import numpy.typing as npt
 
 from headrace.contract.view import as_array, flatten
 from headrace.doctor.evidence.decoding import FieldLook, PictureLook
+from headrace.doctor.lab.sightings import Picture
 from headrace.doctor.probes.likeness import as_plane, coarse_likeness, distinct, linear_likeness, turned
 from headrace.doctor.probes.raw_files import RawFile, open_raw
-from headrace.doctor.sightings import Picture
 
 __all__ = ["compare"]
 

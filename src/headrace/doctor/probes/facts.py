@@ -7,8 +7,8 @@ import multiprocessing
 from collections.abc import Iterator
 from typing import ClassVar, Literal
 
-from headrace.doctor.bench import Bench
 from headrace.doctor.evidence import LoaderFacts, Violation
+from headrace.doctor.lab.bench import Bench
 from headrace.doctor.probes.contracts import ContractProbe
 from headrace.doctor.subject import Subject
 

@@ -15,7 +15,7 @@ from collections.abc import Iterator
 from types import FrameType
 from typing import Any, SupportsIndex
 
-from headrace.doctor.sightings import MESSAGE_CHARS, Sightings
+from headrace.doctor.lab.sightings import MESSAGE_CHARS, Sightings
 from headrace.doctor.stacks import describe_frame, is_user_code
 
 __all__ = ["Asked", "Raised", "Watch", "watching"]

@@ -12,8 +12,8 @@ import numpy as np
 import numpy.typing as npt
 import xxhash
 
-from headrace.doctor.bench import Bench
 from headrace.doctor.evidence.orders import DrawnPass, LabelOrder
+from headrace.doctor.lab.bench import Bench
 
 __all__ = ["Drawn", "adjacency", "displacement", "label_order", "walk"]
 

@@ -13,13 +13,13 @@ import numpy as np
 import xxhash
 
 from headrace.contract.view import ValueView, as_array, flatten, view_value
-from headrace.doctor.bench import Bench
 from headrace.doctor.evidence import DecodedImage, SampleRead, Violation
-from headrace.doctor.lab import Ending, Lab
+from headrace.doctor.lab.bench import Bench
+from headrace.doctor.lab.outside import Ending, Lab
+from headrace.doctor.lab.recorder import Mark
+from headrace.doctor.lab.spies import describe_files
 from headrace.doctor.probes.contracts import ContractProbe
 from headrace.doctor.probes.raw_files import is_cut_off
-from headrace.doctor.probes.spies import describe_files
-from headrace.doctor.recorder import Mark
 from headrace.doctor.stacks import innermost_at, user_traceback
 from headrace.doctor.subject import Subject
 from headrace.keys import derive_key

@@ -15,13 +15,13 @@ from collections.abc import Callable, Iterator
 from typing import Any, ClassVar
 
 from headrace.contract.view import view_sample
-from headrace.doctor.bench import Bench
 from headrace.doctor.evidence import CollateTrial, SampleRead
-from headrace.doctor.lab import Ending, Lab
+from headrace.doctor.lab.bench import Bench
+from headrace.doctor.lab.outside import Ending, Lab
+from headrace.doctor.lab.spies import describe_files
 from headrace.doctor.probes.collation import Joined, form_of, join
 from headrace.doctor.probes.contracts import ContractProbe
 from headrace.doctor.probes.reads import Prepared, describe_end, describe_failure, view_fields
-from headrace.doctor.probes.spies import describe_files
 from headrace.doctor.stacks import is_user_code
 from headrace.doctor.subject import Subject, Walk
 from headrace.errors import SampleId

@@ -12,8 +12,8 @@ import time
 from collections.abc import Iterator, Sequence
 from typing import Any, ClassVar
 
-from headrace.doctor.bench import Bench
 from headrace.doctor.evidence import WorkerStreams
+from headrace.doctor.lab.bench import Bench
 from headrace.doctor.probes.digests import digest as digest_of
 from headrace.doctor.subject import Subject
 

@@ -15,8 +15,8 @@ import numpy as np
 import numpy.typing as npt
 
 from headrace.contract.view import as_array, flatten
-from headrace.doctor.bench import Bench
-from headrace.doctor.lab import Lab
+from headrace.doctor.lab.bench import Bench
+from headrace.doctor.lab.outside import Lab
 from headrace.doctor.report.thumbnail import Thumbnail
 from headrace.doctor.subject import Subject
 from headrace.engine.plan import Plan

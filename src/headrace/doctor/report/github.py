@@ -10,7 +10,7 @@ from headrace.doctor.report.model import FindingRow, Report
 from headrace.doctor.report.places import place_of
 from headrace.doctor.report.text import verdict_sentence
 from headrace.doctor.report.visible import visible
-from headrace.doctor.wording import listing
+from headrace.doctor.wording.samples import listing
 
 __all__ = ["to_github"]
 

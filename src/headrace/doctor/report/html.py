@@ -19,7 +19,7 @@ from headrace.doctor.report.text import verdict_sentence
 from headrace.doctor.report.thumbnail import Thumbnail
 from headrace.doctor.report.values import facts_of
 from headrace.doctor.report.visible import visible, visible_text
-from headrace.doctor.wording import count
+from headrace.doctor.wording.samples import count
 from headrace.errors import MissingExtra, SampleId
 
 __all__ = ["render_page", "render_short"]

@@ -10,11 +10,11 @@ import inspect
 import json
 from typing import Any
 
+from headrace.doctor.report.fingerprint import fingerprint
 from headrace.doctor.report.links import DOCS, rule_page
 from headrace.doctor.report.model import FindingRow, Report, SkippedRow
 from headrace.doctor.report.places import as_uri, place_of, source_line
 from headrace.doctor.report.visible import visible
-from headrace.doctor.suppression.fingerprint import fingerprint
 
 __all__ = ["to_sarif"]
 

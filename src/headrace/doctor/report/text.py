@@ -13,7 +13,7 @@ from typing import Any
 from headrace.doctor.report.model import FindingRow, Report, SkippedRow
 from headrace.doctor.report.values import facts_of
 from headrace.doctor.report.visible import visible
-from headrace.doctor.wording import count, listing
+from headrace.doctor.wording.samples import count, listing
 
 __all__ = ["finding_text", "render", "verdict_sentence"]
 

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from headrace.doctor.report.model import FindingRow
-from headrace.doctor.wording import listing
+from headrace.doctor.wording.samples import listing
 
 __all__ = ["facts_of"]
 

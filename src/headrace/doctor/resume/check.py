@@ -9,16 +9,16 @@ from collections.abc import Callable
 
 from headrace import __version__
 from headrace.doctor.diagnose import Options
-from headrace.doctor.environment import describe_environment
 from headrace.doctor.evidence.resume import ResumeRuns
 from headrace.doctor.gathering import Gathering
 from headrace.doctor.judging import judge
-from headrace.doctor.lab import Budget
+from headrace.doctor.lab.outside import Budget
+from headrace.doctor.report.environment import describe_environment
 from headrace.doctor.report.model import Report
 from headrace.doctor.resume.running import Runner
 from headrace.doctor.resume.trials import Trials, run_trials
 from headrace.doctor.rule import Rule
-from headrace.doctor.target import check_spec
+from headrace.doctor.subject.target import check_spec
 
 __all__ = ["check_resume"]
 

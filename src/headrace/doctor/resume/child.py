@@ -19,11 +19,11 @@ import threading
 from multiprocessing.connection import Connection
 from typing import Any, NoReturn
 
-from headrace.doctor.lab_child import end_with
+from headrace.doctor.lab.inside import end_with
 from headrace.doctor.resume.calling import how_to_call
 from headrace.doctor.resume.recording import Recorder
 from headrace.doctor.stacks import user_traceback
-from headrace.doctor.target import load_attribute
+from headrace.doctor.subject.target import load_attribute
 from headrace.errors import TargetError
 
 __all__ = ["main"]

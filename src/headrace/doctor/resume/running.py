@@ -18,7 +18,7 @@ from typing import Any, Literal, Self
 
 import psutil
 
-from headrace.doctor.lab import Budget
+from headrace.doctor.lab.outside import Budget
 from headrace.doctor.resume.steps import Step, parse
 from headrace.errors import TargetError
 

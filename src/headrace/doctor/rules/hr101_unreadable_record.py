@@ -6,11 +6,11 @@ import dataclasses
 import pathlib
 
 from headrace.doctor.evidence import OpenedFile, SampleRead, SampleReads
-from headrace.doctor.file_heads import content_of, is_another_format, pointer_in
 from headrace.doctor.made_up import failed, file, image, label, ok, opened, reads
-from headrace.doctor.questions import grouped
+from headrace.doctor.questions.file_heads import content_of, is_another_format, pointer_in
+from headrace.doctor.questions.samples import grouped
 from headrace.doctor.rule import Example, Finding, Fix, Rule
-from headrace.doctor.wording import named, quoted, share, verb
+from headrace.doctor.wording.samples import named, quoted, share, verb
 
 DECODER_ERRORS = frozenset({
     "BadGzipFile", "BadZipFile", "EOFError", "OSError", "SyntaxError", "UnidentifiedImageError", "UnpicklingError",

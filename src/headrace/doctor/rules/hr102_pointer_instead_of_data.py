@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from headrace.doctor.evidence import SampleReads
-from headrace.doctor.file_heads import pointer_in
 from headrace.doctor.made_up import failed, image, label, ok, opened, reads
-from headrace.doctor.questions import grouped
+from headrace.doctor.questions.file_heads import pointer_in
+from headrace.doctor.questions.samples import grouped
 from headrace.doctor.rule import Example, Finding, Fix, Rule
-from headrace.doctor.wording import listing, share, verb
+from headrace.doctor.wording.samples import listing, share, verb
 
 LFS_HEAD = b"version https://git-lfs.github.com/spec/v1\noid sha256:4d7a214614"
 DVC_HEAD = b"outs:\n- md5: a304afb96060aad90176268345e10355\n  size: 14445097\n"

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from headrace.doctor.evidence.decoding import Decoding, Swallowed
 from headrace.doctor.made_up.decoding import decoding, swallowed
-from headrace.doctor.questions import grouped
+from headrace.doctor.questions.samples import grouped
 from headrace.doctor.rule import Example, Finding, Fix, Rule
-from headrace.doctor.wording import listing, named, quoted, verb
+from headrace.doctor.wording.samples import listing, named, quoted, verb
 
 AMBIGUOUS = frozenset({"AttributeError", "IndexError", "KeyError", "LookupError", "TypeError"})
 """Exceptions by which Python programs also ask questions: is it in the cache, has it this attribute?"""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from headrace.doctor.evidence.decoding import Decoding, PictureLook, SampleDecoding
 from headrace.doctor.made_up.decoding import decoded, decoding, mask, picture, step
 from headrace.doctor.rule import Example, Finding, Fix, Rule
-from headrace.doctor.wording import named, verb
+from headrace.doctor.wording.samples import named, verb
 
 MEANINGS = {
     2: "mirrored",

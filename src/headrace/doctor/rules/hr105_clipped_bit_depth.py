@@ -5,7 +5,7 @@ from __future__ import annotations
 from headrace.doctor.evidence.decoding import Decoding, PictureLook
 from headrace.doctor.made_up.decoding import decoded, decoding, picture, step
 from headrace.doctor.rule import Example, Finding, Fix, Rule
-from headrace.doctor.wording import named, verb
+from headrace.doctor.wording.samples import named, verb
 from headrace.errors import SampleId
 
 FEWEST = 0.01

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from headrace.doctor.evidence import CollateTrial, SampleReads
 from headrace.doctor.made_up import collated, file, image, ok, reads, values
-from headrace.doctor.questions import ChannelSplit, blame, channel_splits
+from headrace.doctor.questions.samples import ChannelSplit, blame, channel_splits
 from headrace.doctor.rule import Example, Finding, Fix, Rule
-from headrace.doctor.wording import named, shape_text, share, verb
+from headrace.doctor.wording.samples import named, shape_text, share, verb
 
 TO_RGB = Fix(
     text="Convert every image to one mode where it is opened; or refuse the odd ones, if a grey image has no business here.",

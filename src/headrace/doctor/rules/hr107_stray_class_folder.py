@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from headrace.doctor.evidence.source import ClassFolder, ClassFolders
 from headrace.doctor.rule import Example, Finding, Fix, Rule
-from headrace.doctor.wording import count, listing
+from headrace.doctor.wording.samples import count, listing
 
 JUNK = frozenset({
     ".ipynb_checkpoints", "__pycache__", "__MACOSX", ".DS_Store", ".git", ".svn", ".cache", ".Trash", ".Trashes",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from headrace.doctor.evidence.splits import ClassMap, ClassMaps
 from headrace.doctor.rule import Example, Finding, Fix, Rule
-from headrace.doctor.wording import listing, verb
+from headrace.doctor.wording.samples import listing, verb
 
 
 def _map(split: str, *names: str, start: int = 0) -> ClassMap:

@@ -7,9 +7,9 @@ from typing import Any
 from headrace.doctor.evidence import LoaderFacts
 from headrace.doctor.evidence.past_the_end import PastTheEnd
 from headrace.doctor.made_up import loader
-from headrace.doctor.questions import is_bare
+from headrace.doctor.questions.samples import is_bare
 from headrace.doctor.rule import Example, Finding, Fix, Rule
-from headrace.doctor.wording import listing
+from headrace.doctor.wording.samples import listing
 
 
 def _end(**more: Any) -> PastTheEnd:

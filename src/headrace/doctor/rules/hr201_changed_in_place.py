@@ -7,9 +7,9 @@ from typing import Literal
 
 from headrace.doctor.evidence.repeats import ChangedPart, Repeats, SampleRepeat
 from headrace.doctor.made_up.repeats import frozen, part, repeat, repeats
-from headrace.doctor.questions import grouped
+from headrace.doctor.questions.samples import grouped
 from headrace.doctor.rule import Example, Finding, Fix, Rule
-from headrace.doctor.wording import named, verb
+from headrace.doctor.wording.samples import named, verb
 
 KEY = re.compile(r"\[[^\]]*\]")
 

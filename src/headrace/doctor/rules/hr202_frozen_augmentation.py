@@ -9,7 +9,7 @@ from headrace.doctor.evidence.repeats import Repeats, SampleRepeat
 from headrace.doctor.made_up import loader
 from headrace.doctor.made_up.repeats import frozen, repeat, repeats
 from headrace.doctor.rule import Example, Finding, Fix, Rule
-from headrace.doctor.wording import listing, verb
+from headrace.doctor.wording.samples import listing, verb
 
 FEWEST = 2
 """Samples that must show it: one alone may have been the first to fill a table."""

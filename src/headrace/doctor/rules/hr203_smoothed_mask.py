@@ -7,7 +7,7 @@ import dataclasses
 from headrace.doctor.evidence.decoding import Decoding, FieldLook, ImageStep, PictureLook, SampleDecoding
 from headrace.doctor.made_up.decoding import decoded, decoding, mask, picture, step
 from headrace.doctor.rule import Example, Finding, Fix, Rule
-from headrace.doctor.wording import listing, named, verb
+from headrace.doctor.wording.samples import listing, named, verb
 from headrace.errors import SampleId
 
 MOST_CLASSES = 64

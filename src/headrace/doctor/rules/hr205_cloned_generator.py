@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from headrace.doctor.evidence.randomness import GeneratorDraws, WorkerDraws
 from headrace.doctor.made_up.workers import drawn, drew
+from headrace.doctor.questions.workers import asleep, in_vain, setting
 from headrace.doctor.rule import Example, Finding, Fix, Rule, Severity
-from headrace.doctor.wording import listing
-from headrace.doctor.worker_questions import asleep, in_vain, setting
+from headrace.doctor.wording.samples import listing
 
 MOST = 0.5
 """Share of a stream's samples that must draw: drawing once, at its beginning, is shuffling that all workers share."""

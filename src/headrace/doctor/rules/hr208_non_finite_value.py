@@ -6,7 +6,7 @@ from typing import Any, Literal
 
 from headrace.doctor.evidence.values import NonFiniteField, NonFiniteValues
 from headrace.doctor.rule import Example, Finding, Fix, Rule
-from headrace.doctor.wording import count, named, verb
+from headrace.doctor.wording.samples import count, named, verb
 
 MARKER_SHARE = 0.5
 """If more of the samples than this hold such values from the start, they look like a marker for what is missing."""

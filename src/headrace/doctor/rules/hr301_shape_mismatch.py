@@ -7,9 +7,9 @@ from collections.abc import Iterator
 
 from headrace.doctor.evidence import CollateTrial, LoaderFacts, SampleRead, SampleReads
 from headrace.doctor.made_up import collated, file, image, loader, ok, reads, values
-from headrace.doctor.questions import blame, channel_splits, grouped, is_bare, joins_samples
+from headrace.doctor.questions.samples import blame, channel_splits, grouped, is_bare, joins_samples
 from headrace.doctor.rule import Example, Finding, Fix, Rule
-from headrace.doctor.wording import count, shape_text, share, verb
+from headrace.doctor.wording.samples import count, shape_text, share, verb
 
 Shape = tuple[int, ...]
 

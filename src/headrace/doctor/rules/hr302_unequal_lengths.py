@@ -6,7 +6,7 @@ import re
 
 from headrace.doctor.evidence import CollateTrial, LoaderFacts, SampleRead, SampleReads
 from headrace.doctor.made_up import collated, label, loader, ok, reads, values
-from headrace.doctor.questions import blame, grouped, is_bare, joins_samples
+from headrace.doctor.questions.samples import blame, grouped, is_bare, joins_samples
 from headrace.doctor.rule import Example, Finding, Fix, Rule
 
 ITEM = re.compile(r"^(.+?)\.(\d+)(?:\.|$)")

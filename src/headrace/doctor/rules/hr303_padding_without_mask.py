@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from headrace.doctor.evidence.batches import PaddedField, Paddings
 from headrace.doctor.rule import Example, Finding, Fix, Rule
-from headrace.doctor.wording import count, verb
+from headrace.doctor.wording.samples import count, verb
 
 COLLATE = "collate (train.py:12)"
 

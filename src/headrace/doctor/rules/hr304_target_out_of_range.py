@@ -7,9 +7,9 @@ import dataclasses
 from headrace.contract.view import ValueView
 from headrace.doctor.evidence import SampleRead, SampleReads
 from headrace.doctor.made_up import image, label, ok, reads, values
-from headrace.doctor.questions import grouped
+from headrace.doctor.questions.samples import grouped
 from headrace.doctor.rule import Example, Finding, Fix, Rule
-from headrace.doctor.wording import share, verb
+from headrace.doctor.wording.samples import share, verb
 
 IGNORED = (-100, -1)
 """Values that usually mean "no class here" in targets with several values: the default of CrossEntropyLoss, and a habit."""

@@ -7,9 +7,9 @@ import collections
 from headrace.contract.view import ValueView
 from headrace.doctor.evidence import CollateTrial, SampleRead, SampleReads
 from headrace.doctor.made_up import collated, image, label, ok, reads, values
-from headrace.doctor.questions import JOINABLE_KINDS, blame, grouped
+from headrace.doctor.questions.samples import JOINABLE_KINDS, blame, grouped
 from headrace.doctor.rule import Example, Finding, Fix, Rule, Severity
-from headrace.doctor.wording import share, verb
+from headrace.doctor.wording.samples import share, verb
 
 Case = tuple[SampleRead, ValueView]
 

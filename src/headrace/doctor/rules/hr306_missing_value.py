@@ -9,9 +9,9 @@ from collections.abc import Collection
 from headrace.contract.view import SOLE_FIELD, ValueView
 from headrace.doctor.evidence import CollateTrial, SampleRead, SampleReads
 from headrace.doctor.made_up import collated, image, label, ok, reads, values
-from headrace.doctor.questions import blame, grouped
+from headrace.doctor.questions.samples import blame, grouped
 from headrace.doctor.rule import Example, Finding, Fix, Rule
-from headrace.doctor.wording import named, share, verb
+from headrace.doctor.wording.samples import named, share, verb
 
 ITEM = re.compile(r"(?<=\.)\d+(?=\.|$)")
 """The number of an item in a list below the top: how many there are is a matter of length (HR302)."""

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from headrace.doctor.evidence import ContractCheck, Violation
-from headrace.doctor.questions import grouped
+from headrace.doctor.questions.samples import grouped
 from headrace.doctor.rule import Example, Finding, Fix, Rule
-from headrace.doctor.wording import count, verb
+from headrace.doctor.wording.samples import count, verb
 
 
 class ContractViolation(Rule):

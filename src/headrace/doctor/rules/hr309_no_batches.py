@@ -5,7 +5,7 @@ from __future__ import annotations
 from headrace.doctor.evidence import LoaderFacts
 from headrace.doctor.made_up import loader
 from headrace.doctor.rule import Example, Finding, Fix, Rule
-from headrace.doctor.wording import count
+from headrace.doctor.wording.samples import count
 
 KEEP_LAST = Fix(
     text="Keep the incomplete last batch, or make batches that the data set can fill.",

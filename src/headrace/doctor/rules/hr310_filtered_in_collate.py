@@ -6,7 +6,7 @@ from headrace.doctor.evidence import LoaderFacts
 from headrace.doctor.evidence.batches import Dropping
 from headrace.doctor.made_up import loader
 from headrace.doctor.rule import Example, Finding, Fix, Rule
-from headrace.doctor.wording import count, named
+from headrace.doctor.wording.samples import count, named
 
 OWN = "skip_bad (train.py:8)"
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from headrace.doctor.evidence import CollateTrial, SampleRead, SampleReads
 from headrace.doctor.made_up import collated, image, label, ok, reads, values
-from headrace.doctor.questions import JOINABLE_KINDS, ended_early
+from headrace.doctor.questions.samples import JOINABLE_KINDS, ended_early
 from headrace.doctor.rule import Example, Finding, Fix, Rule
-from headrace.doctor.wording import count, quoted
+from headrace.doctor.wording.samples import count, quoted
 
 
 class FailingCollate(Rule):

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from headrace.doctor.evidence.workers import FieldDifference, WorkerComparison, WorkerError
 from headrace.doctor.made_up.workers import compared, difference, error
+from headrace.doctor.questions.workers import asleep
 from headrace.doctor.rule import Example, Finding, Fix, Rule
-from headrace.doctor.wording import count, listing, named, quoted, verb
-from headrace.doctor.worker_questions import asleep
+from headrace.doctor.wording.samples import count, listing, named, quoted, verb
 
 LOST_SETTING = Fix(
     text="Give settings to the data set's constructor instead of setting module variables, environment or library options in "

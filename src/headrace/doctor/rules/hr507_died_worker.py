@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from headrace.doctor.evidence.workers import WorkerEnd, WorkerEnds
 from headrace.doctor.made_up.workers import end, fared
+from headrace.doctor.questions.workers import asleep, setting
 from headrace.doctor.rule import Example, Finding, Fix, Rule
-from headrace.doctor.wording import count, listing
-from headrace.doctor.worker_questions import asleep, setting
+from headrace.doctor.wording.samples import count, listing
 
 _DOING = {
     "start": "while it started",

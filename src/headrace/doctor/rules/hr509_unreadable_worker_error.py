@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from headrace.doctor.evidence.workers import WorkerEnds, WorkerError
 from headrace.doctor.made_up.workers import error, fared
+from headrace.doctor.questions.workers import asleep
 from headrace.doctor.rule import Example, Finding, Fix, Rule
-from headrace.doctor.wording import named, quoted
-from headrace.doctor.worker_questions import asleep
+from headrace.doctor.wording.samples import named, quoted
 
 
 class UnreadableWorkerError(Rule):

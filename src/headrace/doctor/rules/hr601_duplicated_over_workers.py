@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from headrace.doctor.evidence import WorkerStreams
 from headrace.doctor.rule import Example, Finding, Fix, Rule, Severity
-from headrace.doctor.wording import count, verb
+from headrace.doctor.wording.samples import count, verb
 
 MOST = 0.9
 """Share of a worker's samples that must be another's too: the same stream, and not a chance meeting."""

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from headrace.doctor.evidence.workers import WorkerShares
 from headrace.doctor.made_up.workers import shared
+from headrace.doctor.questions.workers import asleep, setting
 from headrace.doctor.rule import Example, Finding, Fix, Rule
-from headrace.doctor.worker_questions import asleep, setting
 
 UNEVEN = 0.25
 """A share of the samples below this part of the largest share is hardly any: files of unequal size differ by less."""

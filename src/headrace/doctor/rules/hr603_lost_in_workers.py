@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from headrace.doctor.evidence.workers import WorkerShares
 from headrace.doctor.made_up.workers import shared
+from headrace.doctor.questions.workers import asleep, setting
 from headrace.doctor.rule import Example, Finding, Fix, Rule
-from headrace.doctor.wording import count
-from headrace.doctor.worker_questions import asleep, setting
+from headrace.doctor.wording.samples import count
 
 NOTABLE = 0.05
 """Share of the samples from which on losing them by drop_last is a fault: a rest of one batch per worker is ordinary in a

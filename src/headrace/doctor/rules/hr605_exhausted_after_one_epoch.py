@@ -5,7 +5,7 @@ from __future__ import annotations
 from headrace.doctor.evidence.orders import EpochCounts
 from headrace.doctor.made_up.orders import counts
 from headrace.doctor.rule import Example, Finding, Fix, Rule
-from headrace.doctor.wording import count
+from headrace.doctor.wording.samples import count
 
 
 class ExhaustedAfterOneEpoch(Rule):

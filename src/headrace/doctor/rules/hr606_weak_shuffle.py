@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from headrace.doctor.evidence.orders import Orders
 from headrace.doctor.made_up.orders import labels, orders, passes
-from headrace.doctor.order_questions import is_poorly_mixed, num_orders, num_runs, order_repeats, waits_for_epoch
+from headrace.doctor.questions.orders import is_poorly_mixed, num_orders, num_runs, order_repeats, waits_for_epoch
 from headrace.doctor.rule import Example, Finding, Fix, Rule
-from headrace.doctor.wording import count
+from headrace.doctor.wording.samples import count
 
 NEAR = 0.15
 """Mean displacement, as a share of the data set, up to which samples stay in their neighbourhood; random is 1/3."""

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from headrace.doctor.evidence.orders import Orders
 from headrace.doctor.made_up.orders import orders, passes
-from headrace.doctor.order_questions import num_orders, waits_for_epoch
+from headrace.doctor.questions.orders import num_orders, waits_for_epoch
 from headrace.doctor.rule import Example, Finding, Fix, Rule
-from headrace.doctor.wording import count
+from headrace.doctor.wording.samples import count
 
 
 class EpochNotSet(Rule):

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from headrace.doctor.evidence.ranks import Ranks
 from headrace.doctor.made_up.orders import ranks
-from headrace.doctor.rank_questions import draws_again, is_padding, num_repeats, share_text
+from headrace.doctor.questions.ranks import draws_again, is_padding, num_repeats, share_text
 from headrace.doctor.rule import Example, Finding, Fix, Rule
-from headrace.doctor.wording import count
+from headrace.doctor.wording.samples import count
 
 MOST = 0.9
 """Share of a rank's beginning of a stream that another one has too: the same stream, and not a chance meeting."""

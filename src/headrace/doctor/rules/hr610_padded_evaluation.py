@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from headrace.doctor.evidence.ranks import Padding, Ranks
 from headrace.doctor.made_up.orders import ranks
-from headrace.doctor.rank_questions import draws_again, is_padding, num_repeats
+from headrace.doctor.questions.ranks import draws_again, is_padding, num_repeats
 from headrace.doctor.rule import Example, Finding, Fix, Rule, Severity
-from headrace.doctor.wording import count, verb
+from headrace.doctor.wording.samples import count, verb
 
 
 class PaddedEvaluation(Rule):

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from headrace.doctor.evidence.ranks import Ranks
 from headrace.doctor.made_up.orders import ranks
-from headrace.doctor.rank_questions import draws_again
+from headrace.doctor.questions.ranks import draws_again
 from headrace.doctor.rule import Example, Finding, Fix, Rule
-from headrace.doctor.wording import count
+from headrace.doctor.wording.samples import count
 
 WRAP = Fix(
     text="Deal out what the chosen sampler draws: wrap it, instead of putting a plain distributed sampler in its place.",

@@ -5,7 +5,7 @@ from __future__ import annotations
 from headrace.doctor.evidence.orders import Orders, Weights
 from headrace.doctor.made_up.orders import orders
 from headrace.doctor.rule import Example, Finding, Fix, Rule, Severity
-from headrace.doctor.wording import count, listing
+from headrace.doctor.wording.samples import count, listing
 
 SHORT = 0.02
 """Share of the data set below which an epoch of draws is too short to be meant, if it also equals a number of classes

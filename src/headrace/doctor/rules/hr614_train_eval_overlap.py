@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from headrace.doctor.evidence.splits import SharedSamples, SplitOverlap
 from headrace.doctor.rule import Example, Finding, Fix, Rule, Severity
-from headrace.doctor.wording import verb
+from headrace.doctor.wording.samples import verb
 
 MOST = 0.5
 """Share of an evaluation set with equal content from which on it is the training set, and not a few double records."""

@@ -6,9 +6,9 @@ from collections.abc import Sequence
 
 from headrace.doctor.evidence.passes import LoaderTrace, LoaderTraces
 from headrace.doctor.made_up.stages import passed, traced, traces
+from headrace.doctor.questions.waiting import percent, span
 from headrace.doctor.rule import Example, Finding, Fix, Rule
-from headrace.doctor.waiting import percent, span
-from headrace.doctor.wording import count
+from headrace.doctor.wording.samples import count
 
 FEWEST = 10
 """Walks that end after one batch: fewer are looks at a batch, sanity checks, a batch for a picture."""

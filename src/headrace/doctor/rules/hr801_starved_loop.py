@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from headrace.doctor.evidence.stages import StageTimes, StageTrace
 from headrace.doctor.made_up.stages import loop, times
-from headrace.doctor.rule import Example, Finding, Fix, Rule
-from headrace.doctor.waiting import (
+from headrace.doctor.questions.waiting import (
     judged,
     per_batch_s,
     percent,
@@ -15,7 +14,8 @@ from headrace.doctor.waiting import (
     waiting_kind,
     workers_needed,
 )
-from headrace.doctor.wording import count
+from headrace.doctor.rule import Example, Finding, Fix, Rule
+from headrace.doctor.wording.samples import count
 
 STAGES = {
     "read": "waiting for files, the network or a lock inside the data set",

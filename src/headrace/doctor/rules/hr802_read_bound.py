@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from headrace.doctor.evidence.stages import StageTimes, StageTrace
 from headrace.doctor.made_up.stages import loop, times
+from headrace.doctor.questions.waiting import judged, percent, span, stage_of, waiting_kind
 from headrace.doctor.rule import Example, Finding, Fix, Rule
-from headrace.doctor.waiting import judged, percent, span, stage_of, waiting_kind
 
 
 class ReadBound(Rule):

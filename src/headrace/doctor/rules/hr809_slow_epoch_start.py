@@ -5,9 +5,9 @@ from __future__ import annotations
 from headrace.doctor.evidence.passes import LoaderTrace, LoaderTraces
 from headrace.doctor.evidence.stages import StageTimes
 from headrace.doctor.made_up.stages import loop, passed, times, traced, traces
+from headrace.doctor.questions.waiting import percent, span
 from headrace.doctor.rule import Example, Finding, Fix, Rule
-from headrace.doctor.waiting import percent, span
-from headrace.doctor.wording import count
+from headrace.doctor.wording.samples import count
 
 COST = 0.10
 """Share of the whole run; below a tenth the start is hardly felt."""

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from headrace.doctor.evidence.stages import StageTimes, StageTrace
 from headrace.doctor.made_up.stages import loop, times
+from headrace.doctor.questions.waiting import judged, percent, span
 from headrace.doctor.rule import Example, Finding, Fix, Rule
-from headrace.doctor.waiting import judged, percent, span
 
 SLOWER = 0.10
 """Part by which a step must be longer; a busy machine varies by a few per cent."""

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from headrace.doctor.evidence.stages import StageTimes, StageTrace
 from headrace.doctor.made_up.stages import loop, times, workers
+from headrace.doctor.questions.waiting import STARVED, judged, percent, span, wait_share, waiting_kind
 from headrace.doctor.rule import Example, Finding, Fix, Rule
-from headrace.doctor.waiting import STARVED, judged, percent, span, wait_share, waiting_kind
-from headrace.doctor.wording import count
+from headrace.doctor.wording.samples import count
 
 
 class ShallowPrefetch(Rule):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from headrace.doctor.evidence.training import OptimizerTrace, TrainingTrace
 from headrace.doctor.made_up.training import loop, optimizer
 from headrace.doctor.rule import Example, Finding, Fix, Rule
-from headrace.doctor.training_words import at, of_kind
+from headrace.doctor.wording.training import at, of_kind
 
 __all__ = ["GradientsNotCleared"]
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from headrace.doctor.evidence.training import ModelTrace, ModelTraces
 from headrace.doctor.made_up.training import model, models
 from headrace.doctor.rule import Example, Finding, Fix, Rule
-from headrace.doctor.training_words import at, of_kind, some
+from headrace.doctor.wording.training import at, of_kind, some
 
 __all__ = ["StuckInEvalMode"]
 

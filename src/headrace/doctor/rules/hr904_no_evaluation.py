@@ -6,8 +6,8 @@ from headrace.doctor.evidence.passes import LoaderTrace, LoaderTraces
 from headrace.doctor.evidence.training import ModelTraces
 from headrace.doctor.made_up.training import loader_trace, loaders, model, models
 from headrace.doctor.rule import Example, Finding, Fix, Rule
-from headrace.doctor.training_words import at
-from headrace.doctor.wording import count
+from headrace.doctor.wording.samples import count
+from headrace.doctor.wording.training import at
 
 __all__ = ["NoEvaluation"]
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from headrace.doctor.evidence.training import ModelTrace, ModelTraces
 from headrace.doctor.made_up.training import model, models
 from headrace.doctor.rule import Example, Finding, Fix, Rule
-from headrace.doctor.training_words import of_kind
+from headrace.doctor.wording.training import of_kind
 
 __all__ = ["GradientsInEvaluation"]
 

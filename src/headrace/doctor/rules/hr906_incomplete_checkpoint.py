@@ -9,7 +9,7 @@ from headrace.doctor.evidence.passes import LoaderTraces
 from headrace.doctor.evidence.training import CheckpointTrace, CheckpointTraces
 from headrace.doctor.made_up.training import checkpoints, loader_trace, loaders, saved
 from headrace.doctor.rule import Example, Finding, Fix, Rule
-from headrace.doctor.training_words import at
+from headrace.doctor.wording.training import at
 
 __all__ = ["IncompleteCheckpoint"]
 

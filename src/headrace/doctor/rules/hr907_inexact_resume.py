@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from headrace.doctor.evidence.resume import ResumeRuns, ResumeTrial
 from headrace.doctor.made_up.resume import resume_runs, trial
-from headrace.doctor.resume_words import first_of, interruption, is_wrong_permutation
 from headrace.doctor.rule import Example, Finding, Fix, Rule
-from headrace.doctor.wording import count, listing
+from headrace.doctor.wording.resume import first_of, interruption, is_wrong_permutation
+from headrace.doctor.wording.samples import count, listing
 
 __all__ = ["InexactResume"]
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from headrace.doctor.evidence.training import LossTrace
 from headrace.doctor.rule import Example, Finding, Fix, Rule
-from headrace.doctor.training_words import at
-from headrace.doctor.wording import listing
+from headrace.doctor.wording.samples import listing
+from headrace.doctor.wording.training import at
 
 __all__ = ["NonFiniteLoss"]
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from headrace.doctor.evidence.training import ModelTrace, ModelTraces, TrainingTrace
 from headrace.doctor.made_up.training import loop, model, models, optimizer
 from headrace.doctor.rule import Example, Finding, Fix, Rule
-from headrace.doctor.training_words import at, of_kind, some
-from headrace.doctor.wording import count
+from headrace.doctor.wording.samples import count
+from headrace.doctor.wording.training import at, of_kind, some
 
 __all__ = ["ParametersNotOptimised"]
 

@@ -17,7 +17,7 @@ from unittest import mock
 from headrace.doctor.stacks import is_user_code
 from headrace.doctor.subject.groups import split_up
 from headrace.doctor.subject.handle import Subject
-from headrace.doctor.target import load_target
+from headrace.doctor.subject.target import load_target
 
 __all__ = ["Built", "as_rank", "base_seed", "in_worker", "load_again"]
 

@@ -11,10 +11,10 @@ import pathlib
 
 import msgspec
 
+from headrace.doctor.report.fingerprint import Identity, identity, known_row
 from headrace.doctor.report.model import FindingRow, KnownRow, Report
-from headrace.doctor.suppression.fingerprint import Identity, identity, known_row
 from headrace.doctor.suppression.verdict import with_findings
-from headrace.doctor.wording import listing
+from headrace.doctor.wording.samples import listing
 from headrace.errors import ConfigurationError, SampleId
 
 __all__ = ["Baseline", "apply_baseline", "load_baseline", "write_baseline"]

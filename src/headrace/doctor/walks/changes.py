@@ -14,7 +14,7 @@ import textwrap
 from collections.abc import Iterator
 from typing import Any
 
-from headrace.doctor.graph_walk import walk
+from headrace.doctor.probes.graph_walk import walk
 from headrace.doctor.stacks import is_user_code
 
 __all__ = ["Change", "find_changes"]

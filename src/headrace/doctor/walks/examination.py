@@ -17,7 +17,6 @@ import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, ClassVar, Literal
 
-from headrace.doctor.bench import Bench
 from headrace.doctor.evidence import Evidence, LoaderFacts
 from headrace.doctor.evidence.randomness import WorkerDraws
 from headrace.doctor.evidence.workers import (
@@ -27,8 +26,8 @@ from headrace.doctor.evidence.workers import (
     WorkerEnds,
     WorkerError,
 )
-from headrace.doctor.graph_walk import walk
-from headrace.doctor.shrinking import shrink
+from headrace.doctor.lab.bench import Bench
+from headrace.doctor.probes.graph_walk import walk
 from headrace.doctor.subject import Subject
 from headrace.doctor.subject.looking import function_name
 from headrace.doctor.walks.comparison import Index, by_index, differing, fixed_fields
@@ -38,6 +37,7 @@ from headrace.doctor.walks.journal import Event
 from headrace.doctor.walks.loader_walk import LoaderWalk, Pass, Stop
 from headrace.doctor.walks.observer import name_index
 from headrace.doctor.walks.shares import deal_out, stream_shares
+from headrace.doctor.walks.shrinking import shrink
 from headrace.errors import SampleId
 
 __all__ = ["Refusal", "WalkWithWorkers"]

@@ -12,7 +12,7 @@ from typing import Any
 
 import xxhash
 
-from headrace.doctor.graph_walk import walk
+from headrace.doctor.probes.graph_walk import walk
 
 __all__ = ["GLOBALS", "States", "global_states", "held_states"]
 

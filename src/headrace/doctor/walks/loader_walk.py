@@ -15,7 +15,7 @@ import time
 from collections.abc import Callable, Iterable
 from typing import Any, Literal, Self
 
-from headrace.doctor.bench import Bench
+from headrace.doctor.lab.bench import Bench
 from headrace.doctor.stacks import trim_dump
 from headrace.doctor.subject.rebuild import rebuild
 from headrace.doctor.walks.journal import Event, read_journal

@@ -18,7 +18,7 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
-from headrace.doctor.bench import Bench
+from headrace.doctor.lab.bench import Bench
 from headrace.doctor.stacks import innermost_at, is_user_code
 from headrace.doctor.walks.field_digests import digest_fields
 from headrace.doctor.walks.generators import global_states, held_states

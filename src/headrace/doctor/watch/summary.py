@@ -7,7 +7,7 @@ from typing import Any
 
 from headrace.doctor.evidence.passes import LoaderTrace, LoaderTraces
 from headrace.doctor.evidence.stages import StageTimes, StageTrace
-from headrace.doctor.waiting import (
+from headrace.doctor.questions.waiting import (
     FEWEST_S,
     FEWEST_STEPS,
     is_long_enough,
@@ -19,7 +19,7 @@ from headrace.doctor.waiting import (
     wait_share,
     waiting_kind,
 )
-from headrace.doctor.wording import count
+from headrace.doctor.wording.samples import count
 
 __all__ = ["main_loop", "render_summary", "summarise"]
 

@@ -10,7 +10,6 @@ from typing import Any, Literal
 import msgspec
 
 from headrace import __version__
-from headrace.doctor.environment import describe_environment
 from headrace.doctor.evidence import Evidence
 from headrace.doctor.evidence.last_batch import LastBatch, last_batch
 from headrace.doctor.evidence.orders import Orders
@@ -20,13 +19,14 @@ from headrace.doctor.evidence.stages import StageTimes
 from headrace.doctor.evidence.training import CheckpointTraces, ModelTraces, TrainingTrace
 from headrace.doctor.judging import SEVERITIES, judge
 from headrace.doctor.occasions import is_watched
+from headrace.doctor.questions.waiting import FEWEST_S, FEWEST_STEPS, is_long_enough, judged, span
+from headrace.doctor.report.environment import describe_environment
 from headrace.doctor.report.model import FindingRow, Report, SkippedRow
 from headrace.doctor.rule import Rule
-from headrace.doctor.waiting import FEWEST_S, FEWEST_STEPS, is_long_enough, judged, span
+from headrace.doctor.watch.orders import watched_orders
 from headrace.doctor.watch.seen import Seen
 from headrace.doctor.watch.summary import main_loop, summarise
-from headrace.doctor.watched_orders import watched_orders
-from headrace.doctor.wording import count, verb
+from headrace.doctor.wording.samples import count, verb
 
 __all__ = ["make_report", "watched_rules"]
 

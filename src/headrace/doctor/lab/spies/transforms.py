@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from typing import Any
 
-from headrace.doctor.bench import Bench
+from headrace.doctor.lab.bench import Bench
 
 __all__ = ["enter_transforms"]
 

@@ -9,8 +9,8 @@ import sys
 from collections.abc import Iterable
 from typing import Any
 
-from headrace.doctor.bench import Bench
 from headrace.doctor.evidence import OpenedFile
+from headrace.doctor.lab.bench import Bench
 from headrace.doctor.stacks import is_user_code
 
 __all__ = ["describe_files", "spy_on_open"]

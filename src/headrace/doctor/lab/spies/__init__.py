@@ -11,11 +11,11 @@ from __future__ import annotations
 
 import functools
 
-from headrace.doctor.bench import Bench
-from headrace.doctor.probes.spies import opencv, pillow, readers
-from headrace.doctor.probes.spies.files import describe_files, spy_on_open
-from headrace.doctor.probes.spies.hooks import when_imported
-from headrace.doctor.probes.spies.transforms import enter_transforms
+from headrace.doctor.lab.bench import Bench
+from headrace.doctor.lab.spies import opencv, pillow, readers
+from headrace.doctor.lab.spies.files import describe_files, spy_on_open
+from headrace.doctor.lab.spies.hooks import when_imported
+from headrace.doctor.lab.spies.transforms import enter_transforms
 
 __all__ = ["describe_files", "enter_transforms", "install"]
 

@@ -17,7 +17,7 @@ import types
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
-from headrace.doctor.probes import spies
+from headrace.doctor.lab import spies
 from headrace.doctor.stacks import is_user_code
 
 __all__ = ["walk"]

@@ -1,6 +1,6 @@
 """A child process that the lab watches: started fresh, heard over a pipe, ended with everything that it started.
 
-How it is started is `doctor.launch`.
+How it is started is `doctor.lab.launch`.
 """
 
 from __future__ import annotations
@@ -17,8 +17,8 @@ from typing import Any
 
 import psutil
 
-from headrace.doctor.launch import Descriptors, Launcher, Process
-from headrace.doctor.recorder import FlightRecorder
+from headrace.doctor.lab.recorder import FlightRecorder
+from headrace.doctor.lab.starting import Descriptors, Launcher, Process
 
 __all__ = ["Child"]
 
@@ -33,7 +33,7 @@ DUMP_S = 2.0
 
 
 class Child:
-    """One process that runs `doctor.lab_child`."""
+    """One process that runs `doctor.lab.inside`."""
 
     def __init__(self, launcher: Launcher) -> None:
         self.recorder = FlightRecorder.create()

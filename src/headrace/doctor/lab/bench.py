@@ -14,8 +14,8 @@ from collections.abc import Iterator
 from typing import Any
 
 from headrace.doctor.evidence import DecodedImage
-from headrace.doctor.recorder import FlightRecorder
-from headrace.doctor.sightings import Sightings
+from headrace.doctor.lab.recorder import FlightRecorder
+from headrace.doctor.lab.sightings import Sightings
 from headrace.errors import SampleId
 from headrace.keys import derive_key
 

@@ -7,10 +7,10 @@ from collections.abc import Callable, Mapping
 from types import ModuleType
 from typing import Any
 
-from headrace.doctor.bench import Bench
-from headrace.doctor.probes.spies.calls import replace, spied_reader, text_path
-from headrace.doctor.probes.spies.opencv import note_array_image
-from headrace.doctor.sightings import Picture
+from headrace.doctor.lab.bench import Bench
+from headrace.doctor.lab.sightings import Picture
+from headrace.doctor.lab.spies.calls import replace, spied_reader, text_path
+from headrace.doctor.lab.spies.opencv import note_array_image
 
 __all__ = ["SPIES"]
 

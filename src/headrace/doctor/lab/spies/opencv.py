@@ -10,11 +10,11 @@ from typing import Any
 
 import numpy as np
 
-from headrace.doctor.bench import Bench
 from headrace.doctor.evidence import DecodedImage
 from headrace.doctor.evidence.decoding import ImageStep
-from headrace.doctor.probes.spies.calls import argument, replace, spied_reader
-from headrace.doctor.sightings import Picture
+from headrace.doctor.lab.bench import Bench
+from headrace.doctor.lab.sightings import Picture
+from headrace.doctor.lab.spies.calls import argument, replace, spied_reader
 
 __all__ = ["SPIES", "note_array_image"]
 

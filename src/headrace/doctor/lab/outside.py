@@ -18,10 +18,11 @@ import time
 from collections.abc import Callable, Iterator
 from typing import Any, ClassVar, Literal, Protocol, Self
 
-from headrace.doctor.bench import Bench
-from headrace.doctor.child import Child
-from headrace.doctor.launch import Launcher, launcher_for
-from headrace.doctor.recorder import Mark
+from headrace.doctor.lab.bench import Bench
+from headrace.doctor.lab.child import Child
+from headrace.doctor.lab.launch import launcher_for
+from headrace.doctor.lab.recorder import Mark
+from headrace.doctor.lab.starting import Launcher
 from headrace.doctor.stacks import trim_dump
 from headrace.doctor.subject import Subject
 from headrace.errors import TargetError

@@ -10,11 +10,11 @@ from collections.abc import Callable, Mapping
 from types import ModuleType
 from typing import Any
 
-from headrace.doctor.bench import Bench
 from headrace.doctor.evidence import DecodedImage
 from headrace.doctor.evidence.decoding import ImageStep
-from headrace.doctor.probes.spies.calls import argument, replace, text_path
-from headrace.doctor.sightings import Picture
+from headrace.doctor.lab.bench import Bench
+from headrace.doctor.lab.sightings import Picture
+from headrace.doctor.lab.spies.calls import argument, replace, text_path
 from headrace.doctor.stacks import is_user_code
 
 __all__ = ["SPIES"]

@@ -7,7 +7,7 @@ import os
 from collections.abc import Callable
 from typing import Any
 
-from headrace.doctor.bench import Bench
+from headrace.doctor.lab.bench import Bench
 
 __all__ = ["argument", "replace", "spied_reader", "text_path"]
 

@@ -1,6 +1,6 @@
-"""A fresh interpreter that has imported torch once, and forks a child for each request. See `doctor.launch`.
+"""A fresh interpreter that has imported torch once, and forks a child for each request. See `doctor.lab.launch`.
 
-    python -P -m headrace.doctor.nursery DOOR PARENT
+    python -P -m headrace.doctor.lab.nursery DOOR PARENT
 
 It runs nothing of the user's: a child finds the interpreter as it would find a new one, but for modules of torch and
 numpy that are already imported. It ends when its door is closed, or with its parent.
@@ -19,8 +19,8 @@ import struct
 import sys
 from collections.abc import Iterator
 
-from headrace.doctor import lab_child
-from headrace.doctor.launch import Descriptors
+from headrace.doctor.lab import inside
+from headrace.doctor.lab.starting import Descriptors
 
 __all__ = ["main"]
 
@@ -31,7 +31,7 @@ NUM_DESCRIPTORS = 6
 def main(arguments: list[str]) -> None:
     """Serves until the door closes. In a child, serves its lab and returns, so that the interpreter ends as it should."""
     door, parent = socket.socket(fileno=int(arguments[0])), int(arguments[1])
-    lab_child.end_with(parent)
+    inside.end_with(parent)
     for name in ("numpy", "torch", "torch.utils.data"):
         with contextlib.suppress(Exception):  # a broken installation is the user's to see, in the child
             __import__(name)
@@ -87,7 +87,7 @@ def _live(numbers: list[int]) -> None:
         with contextlib.suppress(OSError):
             os.chdir(request["cwd"])
     gc.unfreeze()
-    lab_child.run_spec(
+    inside.run_spec(
         request["spec"], Descriptors(connection=connection, recorder=recorder, dump=dump, output=output), os.getppid()
     )
 

@@ -11,7 +11,6 @@ with its parent.
 from __future__ import annotations
 
 import contextlib
-import dataclasses
 import gc
 import json
 import os
@@ -23,57 +22,15 @@ import sys
 import time
 import warnings
 from collections.abc import Callable
-from typing import Any, Protocol
+from typing import Any
 
-__all__ = ["Descriptors", "ForkOfCaller", "FreshStart", "Launcher", "Nursery", "Process", "launcher_for"]
+from headrace.doctor.lab.starting import Descriptors, Launcher, Process
+
+__all__ = ["ForkOfCaller", "FreshStart", "Nursery", "launcher_for"]
 
 POLL_S = 0.01
 NURSERY_END_S = 2.0
 """Seconds that a nursery has to end by itself when nobody needs it any more."""
-
-
-@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
-class Descriptors:
-    """What a child inherits, as numbers in the starting process."""
-
-    connection: int
-    recorder: int
-    dump: int
-    output: int
-    """Its standard output and error."""
-
-
-class Process(Protocol):
-    """What the lab needs of a running child, as `subprocess.Popen` has it."""
-
-    @property
-    def pid(self) -> int:
-        """Its number."""
-        ...
-
-    def poll(self) -> int | None:
-        """Exit status, or minus the signal; None while it lives."""
-        ...
-
-    def wait(self, timeout: float | None = None) -> int:
-        """Waits for the end, or raises `subprocess.TimeoutExpired`."""
-        ...
-
-    def send_signal(self, sig: int) -> None:
-        """Nothing happens if it has ended."""
-        ...
-
-
-class Launcher(Protocol):
-    """Starts children."""
-
-    def start(self, descriptors: Descriptors) -> Process:
-        """Returns a child that runs `doctor.lab_child` on these descriptors."""
-        ...
-
-    def close(self) -> None:
-        """Gives back what it keeps between children."""
-        ...
 
 
 def launcher_for(spec: str) -> Launcher:
@@ -88,11 +45,11 @@ class FreshStart:
         self._spec = spec
 
     def start(self, descriptors: Descriptors) -> Process:
-        """Starts `python -m headrace.doctor.lab_child`."""
+        """Starts `python -m headrace.doctor.lab.inside`."""
         numbers = (descriptors.connection, descriptors.recorder, descriptors.dump)
         return subprocess.Popen(
             # -P: the folder in which one happens to be does not get in the way of the child's own imports.
-            [sys.executable, "-P", "-m", "headrace.doctor.lab_child", *map(str, [*numbers, os.getpid()]), self._spec],
+            [sys.executable, "-P", "-m", "headrace.doctor.lab.inside", *map(str, [*numbers, os.getpid()]), self._spec],
             stdin=subprocess.DEVNULL,
             stdout=descriptors.output,
             stderr=descriptors.output,
@@ -116,7 +73,7 @@ class Nursery:
         self._door, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         with theirs:
             self._process = subprocess.Popen(
-                [sys.executable, "-P", "-m", "headrace.doctor.nursery", str(theirs.fileno()), str(os.getpid())],
+                [sys.executable, "-P", "-m", "headrace.doctor.lab.nursery", str(theirs.fileno()), str(os.getpid())],
                 stdin=subprocess.DEVNULL,
                 stdout=subprocess.DEVNULL,
                 pass_fds=[theirs.fileno()],
@@ -210,7 +167,7 @@ class ForkOfCaller:
         status = 1
         try:
             gc.freeze()  # the caller's objects are not collected here: their finalizers are the caller's
-            from headrace.doctor.lab_child import run_fork
+            from headrace.doctor.lab.inside import run_fork
 
             run_fork(self._target, descriptors, parent)
             status = 0

@@ -1,8 +1,8 @@
 """What the lab's child runs: loads TARGET, then serves experiments until the lab is gone.
 
-    python -P -m headrace.doctor.lab_child CONNECTION RECORDER DUMP PARENT TARGET
+    python -P -m headrace.doctor.lab.inside CONNECTION RECORDER DUMP PARENT TARGET
 
-The first three are inherited descriptors; see `doctor.launch` for the other ways in which it is started.
+The first three are inherited descriptors; see `doctor.lab.launch` for the other ways in which it is started.
 """
 
 from __future__ import annotations
@@ -17,14 +17,14 @@ from collections.abc import Callable
 from multiprocessing.connection import Connection
 from typing import Any
 
-from headrace.doctor.bench import Bench
-from headrace.doctor.launch import Descriptors
-from headrace.doctor.probes import spies
-from headrace.doctor.recorder import FlightRecorder
+from headrace.doctor.lab import spies
+from headrace.doctor.lab.bench import Bench
+from headrace.doctor.lab.recorder import FlightRecorder
+from headrace.doctor.lab.starting import Descriptors
 from headrace.doctor.stacks import innermost_at, user_traceback
 from headrace.doctor.subject import Subject
 from headrace.doctor.subject.groups import split_up
-from headrace.doctor.target import check_target, load_target
+from headrace.doctor.subject.target import check_target, load_target
 from headrace.errors import TargetError
 
 __all__ = ["end_with", "main", "run_fork", "run_spec"]

@@ -1,0 +1,1 @@
+"""What several rules ask the same evidence. Pure; rules never import each other, so the questions live here."""
