@@ -14,7 +14,7 @@ REAL := benchmarks/.venvs/real
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help demo test corpus real gpu-test lint bench docs clean
+.PHONY: help demo test coverage corpus real gpu-test lint bench docs clean
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-8s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -22,13 +22,17 @@ help: ## this list
 demo: $(INSTALLED) ## a small real data set: a broken loader diagnosed, mended, trained, stopped and resumed
 	$(BIN)/headrace demo $(ARGS)
 
-# Coverage is a lamp to search by, not a gate: no threshold. It sees this process only: measured workers start later, die
-# later and print more, and the tests of how workers die would notice. `make test COVER=` does without it.
-COVER ?= -m coverage run
-test: $(INSTALLED) ## all tests: the suite, the doctests of src, every block of README and guide; then branch coverage
+# Processes among which the tests are shared; many tests start some more.
+JOBS ?= 2
+test: $(INSTALLED) ## all tests: the suite, the doctests of src, every block of README and guide
+	$(PY) -m pytest -n $(JOBS) --dist worksteal --doctest-modules src tests $(ARGS)
+
+# A lamp to search by, not a gate: no threshold. It sees this process only: measured workers start later, die later and
+# print more, and the tests of how workers die would notice.
+coverage: $(INSTALLED) ## the tests once more, slower, and which branches they take
 	@rm -f .coverage .coverage.*
-	$(PY) $(COVER) -m pytest --doctest-modules src tests $(ARGS)
-	@$(if $(COVER),$(PY) -m coverage combine --quiet && $(PY) -m coverage report --skip-covered --sort=cover)
+	$(PY) -m coverage run -m pytest --doctest-modules src tests $(ARGS)
+	@$(PY) -m coverage combine --quiet && $(PY) -m coverage report --skip-covered --sort=cover
 
 corpus: $(INSTALLED) ## the doctor's exam: sick and healthy loaders as users write them; per rule: found, missed, false alarms
 	$(PY) tests/corpus/corpus.py $(ARGS)

@@ -140,6 +140,8 @@ def diagnose(
     for name, companion in others.items():
         _add_companion(name, companion, chosen, gathered, findings)
     findings.sort(key=lambda row: (SEVERITIES.index(row.severity), row.code))
+    needs_samples = any(SampleReads in rule.needs for rule in chosen)
+    is_conclusive = bool(cleared) and (not needs_samples or _saw_enough(gathered))
     return Report(
         tool=f"headrace {__version__}",
         created=created,
@@ -151,8 +153,8 @@ def diagnose(
         stages=gathered.stages,
         skipped=skipped,
         cleared=cleared,
-        verdict="findings" if findings else "clean" if _is_conclusive(cleared, gathered) else "inconclusive",
-        is_conclusive=_is_conclusive(cleared, gathered),
+        verdict="findings" if findings else "clean" if is_conclusive else "inconclusive",
+        is_conclusive=is_conclusive,
     )
 
 
@@ -215,11 +217,9 @@ def _num_samples(said: int | None, reads: Evidence | None) -> int | None:
     return said
 
 
-def _is_conclusive(cleared: Sequence[str], gathered: Gathering) -> bool:
-    """False if silence means nothing: hardly anything could be looked at, or no rule could judge."""
+def _saw_enough(gathered: Gathering) -> bool:
+    """False if silence means nothing, since hardly anything could be looked at."""
     reads = gathered.evidence.get(SampleReads)
     if isinstance(reads, SampleReads):
-        is_enough = len(reads.ok) >= min(FEWEST_READABLE, reads.num_samples) and len(reads.ok) > 0
-    else:
-        is_enough = WorkerStreams in gathered.evidence
-    return is_enough and bool(cleared)
+        return len(reads.ok) >= min(FEWEST_READABLE, reads.num_samples) and len(reads.ok) > 0
+    return WorkerStreams in gathered.evidence

@@ -11,10 +11,12 @@ import sysconfig
 import traceback
 import types
 from collections.abc import Iterable, Iterator
+from typing import Any
 
 __all__ = [
     "describe_frame",
     "innermost_at",
+    "is_doctors",
     "is_user_code",
     "trim_dump",
     "user_modules",
@@ -26,6 +28,8 @@ MAX_STACK_CHARS = 6000
 """Enough for some forty frames; a recursion of a thousand frames says nothing more."""
 
 _PACKAGE = str(pathlib.Path(__file__).parents[1]) + os.sep
+_DOCTOR = str(pathlib.Path(__file__).parent) + os.sep
+_DOCTOR_NAME = __name__.rpartition(".")[0]
 _DUMPED_FRAME = re.compile(r'^  File "(?P<file>.*)", line (?P<line>\d+) in (?P<function>.*)$')
 
 
@@ -42,6 +46,13 @@ def is_user_code(filename: str) -> bool:
     if f"{os.sep}dist-packages{os.sep}" in filename or filename.startswith(_PACKAGE):
         return False
     return not filename.startswith(_library_folders())
+
+
+def is_doctors(value: Any) -> bool:
+    """True for a function or an object of the doctor itself: what it holds is none of the user's."""
+    if isinstance(value, types.FunctionType):  # `functools.wraps` gives a spy the module of what it stands for
+        return value.__code__.co_filename.startswith(_DOCTOR)
+    return type(value).__module__.startswith(_DOCTOR_NAME)
 
 
 def user_modules() -> Iterator[types.ModuleType]:

@@ -144,11 +144,13 @@ def test_processes_that_the_target_started_end_with_their_child(open_lab, tmp_pa
 
 
 def test_an_interrupt_ends_the_child(open_lab):
+    before = {child.pid for child in psutil.Process().children(recursive=True)}
     lab = open_lab(ENDLESS)
     seen = []
 
     def receive(one):
-        seen.extend(child.pid for child in psutil.Process().children(recursive=True) if child.status() != "zombie")
+        children = psutil.Process().children(recursive=True)
+        seen.extend(one.pid for one in children if one.pid not in before and one.status() != "zombie")
         os.kill(os.getpid(), signal.SIGINT)
         time.sleep(1)
 

@@ -10,6 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from headrace.doctor.lab import spies
+from headrace.doctor.lab.spies import readers
 from headrace.doctor.probes.graph_walk import walk
 
 NEEDLE = random.Random(3)
@@ -132,3 +133,11 @@ def test_a_spy_before_a_transform_is_no_step_on_the_way():
     holder = Holder(transform=Holder(rng=NEEDLE))
     spies.enter_transforms(None, [(holder, "transform", holder.transform)])
     assert paths(holder) == ["dataset.transform.rng"]
+
+
+def test_of_a_spied_function_only_the_original_is_looked_into():
+    library = types.ModuleType("soundfile")
+    library.SoundFile, library.read = type("SoundFile", (Slotted,), {}), closing_over(SPARE)
+    readers.SPIES["soundfile"](Holder(rng=NEEDLE), library)
+    found = [path for path, value in walk(Holder(read=library.read)) if value in (NEEDLE, SPARE)]
+    assert found == ["dataset.read.closure.rng"]

@@ -54,6 +54,8 @@ class StageTrace:
     """Seconds of waiting in the worst 2 % of the steps."""
     num_worst: int
     """How many steps that are."""
+    num_holding: int
+    """Steps, longest waits first, that hold four fifths of the waiting."""
     num_waited: int
     """Steps that waited longer than a twentieth of the median step, and longer than 1 ms."""
     handover_s: float | None

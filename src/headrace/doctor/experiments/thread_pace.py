@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-import os
 import threading
 import time
 from collections.abc import Iterator, Sequence
@@ -14,7 +13,7 @@ from headrace.doctor.evidence.system import ThreadPace
 from headrace.doctor.lab.bench import Bench
 from headrace.doctor.round import Round
 from headrace.doctor.subject import Subject
-from headrace.machine import process_awake_s
+from headrace.machine import thread_awake_s
 
 __all__ = ["STEP", "ReadByThreads"]
 
@@ -54,25 +53,24 @@ class ReadByThreads:
 
     def _read(self, subject: Subject, num_threads: int) -> tuple[float, float, int]:
         """(cores asked for, processor seconds got while so many threads read, samples that the first one read)."""
-        counts = [0] * num_threads
+        counts, awake_s = [0] * num_threads, [0.0] * num_threads
         deadline = time.monotonic() + self.limit_s
 
         def read(thread: int) -> None:
+            # Each looks at itself: a thread outside may not get Python's lock as long as these hand it on to each other.
+            before = thread_awake_s()
             while time.monotonic() < deadline:
                 subject.read(self.indices[(counts[thread] + thread) % len(self.indices)])
                 counts[thread] += 1
+            awake_s[thread] = thread_awake_s() - before
 
         threads = [threading.Thread(target=read, args=(number,)) for number in range(num_threads)]
-        before, ran_before, started = process_awake_s(os.getpid()), time.process_time(), time.monotonic()
+        ran_before, started = time.process_time(), time.monotonic()
         for thread in threads:
             thread.start()
-        # A thread that has ended is not counted any more: the look is taken while all of them still read.
-        time.sleep(self.limit_s * 0.8)
-        ran_s = time.process_time() - ran_before
-        share = (process_awake_s(os.getpid()) - before) / (time.monotonic() - started)
         for thread in threads:
             thread.join()
-        return share, ran_s, counts[0]
+        return sum(awake_s) / (time.monotonic() - started), time.process_time() - ran_before, counts[0]
 
 
 def _threads_of(subject: Subject) -> tuple[str, int]:

@@ -45,6 +45,7 @@ def loop(share: float = 0.4, *, steps: int = 500, step_s: float = 0.1, **more: A
         "wait_shares": (share,) * 8,
         "worst_wait_s": 0.03 * wait_s,
         "num_worst": max(1, steps // 50),
+        "num_holding": round(0.8 * steps),
         "num_waited": steps if share > 0.05 else 0,
         "handover_s": 0.02 * wait_s,
         "num_measured": steps,

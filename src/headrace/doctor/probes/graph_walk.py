@@ -18,7 +18,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from headrace.doctor.lab import spies
-from headrace.doctor.stacks import is_user_code
+from headrace.doctor.stacks import is_doctors, is_user_code
 
 __all__ = ["walk"]
 
@@ -53,7 +53,7 @@ def walk(
     while pending and len(seen) < max_items:
         path, wrapped, depth = pending.popleft()
         value = _without_spy(wrapped)
-        if isinstance(value, _PLAIN) or id(value) in seen or not _says_its_class(value):
+        if isinstance(value, _PLAIN) or id(value) in seen or not _says_its_class(value) or is_doctors(value):
             continue
         seen[id(value)] = value
         yield path, value
@@ -62,7 +62,9 @@ def walk(
 
 
 def _without_spy(value: Any) -> Any:
-    """A transform that a spy of ours stands for: the user knows only the transform."""
+    """A transform or function that a spy of ours stands for: the user knows only that."""
+    if isinstance(value, types.FunctionType) and is_doctors(value):
+        return vars(value).get("__wrapped__", value)
     if not type(value).__module__.startswith(spies.__name__):
         return value
     return _own_dict(value).get("_entered", (None, value))[1]

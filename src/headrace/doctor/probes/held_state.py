@@ -23,6 +23,7 @@ import numpy.typing as npt
 import xxhash
 
 from headrace.doctor.probes.generators import get_state, is_generator, is_global, set_state
+from headrace.doctor.stacks import is_doctors
 
 __all__ = ["Change", "HeldState"]
 
@@ -228,7 +229,7 @@ class HeldState:
                 return False
             path, value, is_of_sample = pending.popleft()
             value = _unwrapped(value)
-            if isinstance(value, _SKIPPED) or id(value) in self._seen:
+            if isinstance(value, _SKIPPED) or id(value) in self._seen or (is_doctors(value) and not _stands_for(value)):
                 continue
             self._seen[id(value)] = value  # kept alive, or another object could get its id
             try:
@@ -332,6 +333,11 @@ def _unwrapped(value: Any) -> Any:
     except (AttributeError, TypeError):
         return value
     return held[1] if isinstance(held, tuple) and len(held) == 2 else value
+
+
+def _stands_for(value: Any) -> bool:
+    """True for a spy around a function: the function is what is looked into."""
+    return isinstance(value, types.FunctionType) and hasattr(value, "__wrapped__")
 
 
 def _inside_function(path: str, function: Any) -> Iterator[tuple[str, Any, bool]]:

@@ -7,16 +7,16 @@ slow; only waiting that is spread over the run is, and then the stage that takes
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
 from typing import Literal
 
-from headrace.doctor.evidence.stages import StageTimes, StageTrace, WorkerTrace
+from headrace.doctor.evidence.stages import StageTimes, StageTrace
 
 __all__ = [
     "FEWEST_S",
     "FEWEST_STEPS",
     "is_long_enough",
     "judged",
+    "longest_waits",
     "per_batch_s",
     "percent",
     "slow_worker",
@@ -27,7 +27,7 @@ __all__ = [
     "workers_needed",
 ]
 
-FEWEST_STEPS, FEWEST_S = 20, 5.0
+FEWEST_STEPS, FEWEST_S = 20, 2.0
 """Below either, start-up and chance decide the shares."""
 STARVED = 0.10
 """Share of the loop's time; below a tenth, changing the loader is hardly felt."""
@@ -43,6 +43,9 @@ disturbed the machine for a while."""
 TAIL = 0.6
 """Share of all waiting in the worst 2 % of the steps, from which a few samples are the cause."""
 FEWEST_FOR_TAIL = 100
+SELDOM = 0.1
+"""Share of the steps that hold four fifths of the waiting, up to which these few are the cause. With W workers that are
+too slow one step in W waits, so it must be less than half of that too."""
 IDLE = 0.3
 """Share of the workers' time without work, from which their number is not what limits."""
 OFTEN = 0.5
@@ -92,15 +95,22 @@ def waiting_kind(trace: StageTrace) -> Kind | None:
     is_noted = unready_s >= max(NOTED * trace.loop_s, 0.5 * trace.wait_s)
     if is_noted and slow_worker(trace) is not None:
         return "one-worker"
-    if is_noted and trace.num_batches >= FEWEST_FOR_TAIL and trace.worst_wait_s >= TAIL * trace.wait_s:
+    if is_noted and trace.num_batches >= FEWEST_FOR_TAIL and _is_tail(trace):
         return "tail"
     is_starved = share >= STARVED and _is_steady(trace)
     if _is_handover(trace):
         return "starved" if is_starved and trace.num_waited > OFTEN * trace.num_batches else None
-    idle = _idle_share(trace.workers)
+    idle = _idle_share(trace)
     if idle is not None and idle >= IDLE:
         return "bursts" if is_noted and trace.num_waited <= OFTEN * trace.num_batches else None
     return "starved" if is_starved else None
+
+
+def longest_waits(trace: StageTrace) -> tuple[int, float]:
+    """Returns (number of the few steps that hold most of the waiting, which part of it they hold)."""
+    if trace.worst_wait_s >= TAIL * trace.wait_s:
+        return trace.num_worst, trace.worst_wait_s / max(trace.wait_s, 1e-9)
+    return trace.num_holding, 0.8
 
 
 def stage_of(trace: StageTrace) -> tuple[Stage, float] | None:
@@ -178,8 +188,14 @@ def _is_handover(trace: StageTrace) -> bool:
     """
     if not trace.num_workers or trace.handover_s is None or not trace.handover_s >= MAIN * trace.wait_s > 0:
         return False
-    idle = _idle_share(trace.workers)
+    idle = _idle_share(trace)
     return idle is not None and idle >= IDLE
+
+
+def _is_tail(trace: StageTrace) -> bool:
+    """True if few steps hold the waiting."""
+    few = trace.num_batches * min(SELDOM, 0.5 / max(trace.num_workers, 1))
+    return trace.worst_wait_s >= TAIL * trace.wait_s or trace.num_holding <= few
 
 
 def _is_steady(trace: StageTrace) -> bool:
@@ -188,8 +204,15 @@ def _is_steady(trace: StageTrace) -> bool:
     return len(shares) < 4 or shares[len(shares) // 4] >= STEADY * STARVED
 
 
-def _idle_share(workers: Iterable[WorkerTrace]) -> float | None:
-    """Share of the workers' time in which they had nothing to do; None: not seen."""
-    idle_s = sum(worker.idle_s for worker in workers)
-    busy_s = sum(worker.fetch_s + worker.collate_s for worker in workers)
-    return idle_s / (idle_s + busy_s) if busy_s > 0 else None
+def _idle_share(trace: StageTrace) -> float | None:
+    """Share of the workers' time in which they had nothing to do; None: not seen.
+
+    Only some batches are measured, and a slow one may not be among them: while the loop waits for a batch that is not
+    ready, at least one worker works.
+    """
+    idle_s = sum(worker.idle_s for worker in trace.workers)
+    busy_s = sum(worker.fetch_s + worker.collate_s for worker in trace.workers)
+    if busy_s <= 0:
+        return None
+    unready_s = trace.wait_s - (trace.handover_s or 0.0)
+    return min(idle_s / (idle_s + busy_s), 1 - unready_s / (trace.loop_s * trace.num_workers))

@@ -194,12 +194,15 @@ class _Page:
             return ["", f"Next: headrace explain {report.findings[0].code}"]
         examined, total = report.target.get("examined"), report.target.get("num_samples")
         if report.verdict == "inconclusive":
-            return self.wrap("Remove what stopped it and run it again.")
+            longer = "Nothing to fix so far; a longer run would also be judged on its speed."
+            return self.wrap(longer if _lacks_speed_alone(report) else "Remove what stopped it and run it again.")
         if report.ignored or report.known:
             return []
         if examined is not None and total is None:
             return self.wrap(f"Nothing to fix among the {examined:,} samples that were examined.")
-        if examined is None or total is None or examined >= total:
+        if examined is None:
+            return self.wrap("Nothing to fix.")
+        if total is None or examined >= total:
             return self.wrap("Nothing to fix: everything was examined.")
         return self.wrap(
             f"Nothing to fix among the {examined:,} samples that were examined; --full tries all {total:,}."
@@ -210,6 +213,8 @@ def verdict_sentence(report: Report) -> str:
     """Returns the verdict as one sentence."""
     spec = report.target.get("spec") or "this loader"
     if not report.findings:
+        if _lacks_speed_alone(report):
+            return f"{spec}: no fault was found, but its speed was not judged."
         if report.verdict == "inconclusive":
             return f"{spec} is undecided: nothing was found, but too little could be examined to call it clean."
         if apart := _set_apart(report):
@@ -229,6 +234,11 @@ def verdict_sentence(report: Report) -> str:
     first = report.findings[0]
     apart = f" ({_set_apart(report)})" if _set_apart(report) else ""
     return f"{spec} has {has}{named}; begin with {first.code} {first.name}{apart}."
+
+
+def _lacks_speed_alone(report: Report) -> bool:
+    """True for a script that was watched to its end, and was only too short to say whether it waits."""
+    return report.verdict == "inconclusive" and bool(report.cleared) and "watch" in report.target
 
 
 def _set_apart(report: Report) -> str:

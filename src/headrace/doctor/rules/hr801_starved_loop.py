@@ -38,7 +38,7 @@ class StarvedLoop(Rule):
         The first batch of each pass is not counted; that is another rule's. Waiting that a few slow samples, one slow
         worker or a short queue explain has rules of its own. It is no fault if the loop only reads data, or if a model
         is so small that it computes faster than anything can be loaded: then the loader's rate is what counts. Loops of
-        fewer than 20 steps or 5 seconds, waits below a millisecond, and runs that were disturbed for a while are not
+        fewer than 20 steps or 2 seconds, waits below a millisecond, and runs that were disturbed for a while are not
         judged.
         """
     experiment = """

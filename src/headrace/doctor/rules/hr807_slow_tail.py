@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from headrace.doctor.evidence.stages import StageTimes, StageTrace
 from headrace.doctor.made_up.stages import loop, times
-from headrace.doctor.questions.waiting import STARVED, judged, percent, span, wait_share, waiting_kind
+from headrace.doctor.questions.waiting import STARVED, judged, longest_waits, percent, span, wait_share, waiting_kind
 from headrace.doctor.rule import Example, Finding, Fix, Rule
-from headrace.doctor.wording.samples import count
+from headrace.doctor.wording.samples import count, verb
 
 
 class SlowTail(Rule):
@@ -39,9 +39,10 @@ class SlowTail(Rule):
 
     def _finding(self, trace: StageTrace) -> Finding:
         share = wait_share(trace)
+        number, held = longest_waits(trace)
         return Finding(
-            message=f"{count(trace.num_worst, 'step')} of {trace.num_batches:,} hold {percent(trace.worst_wait_s / trace.wait_s)} "
-            f"of the waiting, {span(trace.worst_wait_s / trace.num_worst)} each; the loop waits in {percent(share)} of its time",
+            message=f"{count(number, 'step')} of {trace.num_batches:,} {verb(number, 'holds', 'hold')} {percent(held)} of the "
+            f"waiting, {span(held * trace.wait_s / number)} each; the loop waits in {percent(share)} of its time",
             severity="warning" if share >= STARVED else "info",
             confidence=0.7,
             basis="observed",
@@ -49,8 +50,8 @@ class SlowTail(Rule):
             where=trace.where,
             evidence={
                 "wait_s": trace.wait_s,
-                "worst_wait_s": trace.worst_wait_s,
-                "num_worst": trace.num_worst,
+                "longest_waits_s": held * trace.wait_s,
+                "num_longest": number,
                 "median_wait_s": trace.median_wait_s,
             },
         )
@@ -60,6 +61,11 @@ class SlowTail(Rule):
             title="Ten of five hundred steps",
             evidence=(times(loop(0.2, worst_wait_s=9.0, num_waited=12, median_wait_s=2e-4)),),
             message="10 steps of 500 hold 90 % of the waiting, 900 ms each; the loop waits in 20 % of its time",
+        ),
+        Example(
+            title="Five in a hundred: neither two in a hundred, nor every second one",
+            evidence=(times(loop(0.5, num_holding=20, num_waited=25, median_wait_s=2e-4)),),
+            message="20 steps of 500 hold 80 % of the waiting, 1.0 s each; the loop waits in 50 % of its time",
         ),
         Example(
             title="Less waiting, worth a word",

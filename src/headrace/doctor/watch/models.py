@@ -48,6 +48,7 @@ class _Root:
         self.sensitive: list[weakref.ref[Any]] = []
         self.sensitive_names: tuple[str, ...] = ()
         self.batch_norms: tuple[str, ...] = ()
+        self.momenta: list[tuple[weakref.ref[Any], float | None]] = []
         self.calls: dict[CallKey, int] = {}
         self.call_places: dict[CallKey, str | None] = {}
         self.num_evaluations = 0
@@ -66,10 +67,19 @@ class _Root:
         sensitive = list(mode_sensitive_of(module))
         self.sensitive = [weakref.ref(part) for _, part in sensitive]
         self.sensitive_names = tuple(f"{name} ({type(part).__name__})" for name, part in sensitive[:5])
-        self.batch_norms = tuple(f"{name} ({type(part).__name__})" for name, part in batch_norms_of(module))[:5]
+        batch_norms = list(batch_norms_of(module))
+        self.batch_norms = tuple(f"{name} ({type(part).__name__})" for name, part in batch_norms[:5])
+        self.momenta = [(weakref.ref(part), part.momentum) for _, part in batch_norms]
 
     def is_sensitive_in_training(self) -> bool:
         return any(getattr(reference(), "training", False) for reference in self.sensitive)
+
+    def is_recalibrated(self) -> bool:
+        """True while its batch norms average over batches with a momentum that is not theirs.
+
+        So does `torch.optim.swa_utils.update_bn`: the model is called in training mode without gradients on purpose.
+        """
+        return any(getattr(part(), "momentum", momentum) != momentum for part, momentum in self.momenta)
 
 
 class ModelObserver:
@@ -221,6 +231,9 @@ class ModelObserver:
         if root is None or id(root.reference()) != id(module):
             return
         records = self._records()
+        if not records and module.training and root.is_recalibrated():
+            self._timeline.recalibrated()
+            return
         key = (self._timeline.last_loader, module.training and root.is_sensitive_in_training(), records)
         count = root.calls.get(key, 0)
         if not count:

@@ -215,7 +215,7 @@ class LoaderRecord:
         num_batches = self.num_batches + (0 if self.current is None else self.current.num_batches)
         if num_batches == 0:
             return "unused"
-        if timeline.num_steps == 0:
+        if timeline.num_steps == 0 or timeline.is_recalibrated_on(self.number):
             return "unknown"
         return "train" if timeline.is_trained_on(self.number, num_batches) else "evaluation"
 
@@ -288,6 +288,7 @@ class LoaderRecord:
             wait_shares=waits.shares,
             worst_wait_s=worst_wait_s,
             num_worst=num_worst,
+            num_holding=waits.num_holding(0.8),
             num_waited=waits.num_longer(waits.median_own_s / 20),
             handover_s=waits.handover_s if waits.num_handovers >= 0.9 * waits.num_steps else None,
             num_measured=round(total[Slot.BATCHES]),

@@ -11,6 +11,7 @@ from headrace.doctor.questions.waiting import (
     FEWEST_S,
     FEWEST_STEPS,
     is_long_enough,
+    longest_waits,
     per_batch_s,
     percent,
     slow_worker,
@@ -69,7 +70,7 @@ def summarise(traces: LoaderTraces, times: StageTimes) -> dict[str, Any]:
             "limiting_stage": None if stage is None else stage[0],
             "limiting_part": None if stage is None else stage[1],
             "waiting_kind": waiting_kind(loop),
-            "num_worst": loop.num_worst,
+            "num_longest": longest_waits(loop)[0],
             "slow_worker": None if slow is None else slow[0],
         },
     }
@@ -120,7 +121,7 @@ def _who(loop: Mapping[str, Any]) -> str:
     if kind == "one-worker":
         return f"the loop waits for worker {loop['slow_worker']}, which is slower than the others"
     if kind == "tail":
-        return f"the loop waits for a few slow batches: {count(loop['num_worst'], 'step')} hold most of the waiting"
+        return f"the loop waits for a few slow batches: {count(loop['num_longest'], 'step')} hold most of the waiting"
     if kind == "bursts":
         return "the loop waits now and then, when slow batches meet; in between its workers are idle"
     if kind is None:

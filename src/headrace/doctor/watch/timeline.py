@@ -40,6 +40,8 @@ class Timeline:
     """Loader number -> backward passes and other uses of autograd while its batch was the newest."""
     run: int = 0
     """Batches of the newest loader in a row."""
+    recalibrated_on: dict[int, int] = dataclasses.field(default_factory=dict)
+    """Loader number -> batches from which the statistics of batch norms were taken anew, as after weight averaging."""
 
     def handed_over(self, loader: int, ids: tuple[int, ...] | None = None) -> None:
         """A loader hands over a batch."""
@@ -72,6 +74,15 @@ class Timeline:
         together = self.steps_with.get(loader, 0)
         return loader in self.batches_at_step or (together >= 3 and 2 * together > num_batches)
 
+    def recalibrated(self) -> None:
+        """The newest batch goes through a model for the sake of its batch norms."""
+        if self.last_loader is not None:
+            self.recalibrated_on[self.last_loader] = self.recalibrated_on.get(self.last_loader, 0) + 1
+
+    def is_recalibrated_on(self, loader: int) -> bool:
+        """True if that is what this loader is read for."""
+        return 2 * self.recalibrated_on.get(loader, 0) > self.batches.get(loader, 0)
+
     def differentiated(self) -> None:
         """Autograd is used on the newest batch."""
         if self.last_loader is not None:
@@ -84,6 +95,8 @@ class Timeline:
         steps, or comes in a row.
         """
         if loader is None or loader not in self.batches or not self.batches_at_step:
+            return False
+        if self.is_recalibrated_on(loader):
             return False
         if self.differentiated_on.get(loader) or self.is_trained_on(loader, self.batches[loader]):
             return False

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import bisect
 import heapq
+import math
 
 __all__ = ["Longest", "Waits"]
 
@@ -85,6 +86,15 @@ class Waits:
             if not left:
                 break
         return wanted, total
+
+    def num_holding(self, share: float) -> int:
+        """How many steps, longest waits first, hold this share of all waiting, to the nearest edge."""
+        number, seconds = 0, 0.0
+        for count, held_s in zip(reversed(self._wait_counts), reversed(self._wait_sums), strict=True):
+            if seconds + held_s >= share * self.wait_s > 0:
+                return number + math.ceil((share * self.wait_s - seconds) / held_s * count)
+            number, seconds = number + count, seconds + held_s
+        return number
 
     def num_longer(self, limit_s: float) -> int:
         """How many waits were longer, to the nearest edge."""

@@ -3,7 +3,7 @@ from torch.utils.data import DataLoader, Dataset
 
 
 class Captions(Dataset):
-    def __init__(self, count=400_000):
+    def __init__(self, count=900_000):
         self.rows = [{"file": f"images/{n:08d}.jpg", "caption": f"a picture of thing {n}", "box": [n, n, n + 5, n + 9]} for n in range(count)]
 
     def __len__(self):

@@ -14,7 +14,7 @@ class Spectra(Dataset):
         wave = np.sin(np.arange(60_000) * (index % 40 + 1) / 700)
         for _ in range(6):
             wave = np.abs(np.fft.rfft(wave, 60_000))[:16_000]
-        return torch.from_numpy(wave[:64].astype(np.float32)), index % 4
+        return torch.from_numpy((wave[:64] / wave.max()).astype(np.float32)), index % 4
 
 
 def main():

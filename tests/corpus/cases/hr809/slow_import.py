@@ -27,7 +27,7 @@ def main():
     model = nn.Sequential(nn.Flatten(), nn.Linear(8, 32), nn.ReLU(), nn.Linear(32, 4))
     optimizer = torch.optim.SGD(model.parameters(), lr=0.01)
     loader = DataLoader(Tables(), batch_size=10, num_workers=1)
-    for epoch in range(4):
+    for epoch in range(10):
         for inputs, targets in loader:
             optimizer.zero_grad()
             nn.functional.cross_entropy(model(inputs), targets).backward()
