@@ -217,7 +217,9 @@ def test_a_failing_order_of_an_abandoned_run_does_not_shorten_the_next(tmp_path)
     runner.close()
 
 
-@pytest.mark.parametrize("runner", [InlineRunner(), ThreadRunner(1), ProcessRunner(1, context="fork")], ids=repr)
+@pytest.mark.parametrize(
+    "runner", [InlineRunner(), ThreadRunner(1), ProcessRunner(1, context="fork")], ids=lambda one: type(one).__name__
+)
 def test_a_task_that_does_not_close_is_reported_to_whoever_breaks_off(runner, monkeypatch):
     monkeypatch.setattr(lifetime, "HASTY_GRACE_S", 60.0)
     results = runner.run(ActTask(fails_in="close"), SQUARES)

@@ -103,7 +103,9 @@ def test_a_teacher_in_evaluation_mode_is_not_the_one_that_is_trained(watched):
     assert judged(watched, "HR911") == []
 
 
-@pytest.mark.parametrize("wrap", [lambda m: m, nn.DataParallel, torch.optim.swa_utils.AveragedModel], ids=str)
+@pytest.mark.parametrize(
+    "wrap", [lambda m: m, nn.DataParallel, torch.optim.swa_utils.AveragedModel], ids=["itself", "parallel", "averaged"]
+)
 def test_evaluation_in_training_mode(watched, wrap):
     model = Net(norm=True)
     outer = wrap(model)
