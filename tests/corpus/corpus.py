@@ -14,6 +14,7 @@ import concurrent.futures
 import contextlib
 import dataclasses
 import importlib.util
+import itertools
 import json
 import os
 import pathlib
@@ -30,7 +31,11 @@ CASES = pathlib.Path(__file__).parent / "cases"
 LIMIT_S = 300.0
 """A case that takes longer than this is a miss: the doctor keeps to its budget."""
 TOO_MUCH = {"error", "warning"}
-KEYS = {"file", "target", "command", "args", "expect", "also", "names", "extra", "options", "made_from", "change"}
+KEYS = {"file", "target", "command", "args", "expect", "also", "names", "extra", "options"} | {
+    "made_from",
+    "change",
+    "needs_all_cores",
+}
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
@@ -55,6 +60,9 @@ class Case:
     """Path, from the case's folder, of the file that this one is but for `change`; None: it lies there itself."""
     change: tuple[tuple[str, str], ...] = ()
     """(text that stands once in `made_from`, what stands in its place): the fault, or what takes it away."""
+
+    needs_all_cores: bool = False
+    """Whether two threads gain anything is not seen while another case runs beside."""
 
     @property
     def text(self) -> str:
@@ -200,9 +208,11 @@ def main(home: pathlib.Path = CASES) -> int:
     for number in range(asked.repeat):
         todo = [case for case in cases(asked.only, home) if case.missing() is None]
         left_out = [case for case in cases(asked.only, home) if case.missing() is not None]
+        beside = [case for case in todo if not case.needs_all_cores]
         with concurrent.futures.ThreadPoolExecutor(asked.jobs) as pool:
+            alone = (run(case) for case in todo if case.needs_all_cores)
             outcomes = []
-            for outcome in pool.map(run, todo):
+            for outcome in itertools.chain(pool.map(run, beside), alone):
                 outcomes.append(outcome)
                 mark = "ok  " if not outcome.faults else "BAD "
                 print(f"{mark} {outcome.case.name} {outcome.wall_s:.1f} s", file=sys.stderr, flush=True)

@@ -5,9 +5,11 @@ from __future__ import annotations
 import json
 import os
 import pathlib
+import shutil
 import signal
 import subprocess
 import sys
+import tempfile
 import textwrap
 import time
 
@@ -45,9 +47,14 @@ class Scripts:
 
     def __init__(self, folder):
         self.folder = folder
-        self.temporary = folder / "temporary"
-        self.temporary.mkdir()
-        self.environment = {**os.environ, "PYTHONPATH": str(SOURCE), "TMPDIR": str(self.temporary)}
+        # Not below `folder`: torch's workers make sockets there, whose paths may have about a hundred characters.
+        self.temporary = pathlib.Path(tempfile.mkdtemp(prefix="hr"))
+        self.environment = {
+            **os.environ,
+            "PYTHONPATH": str(SOURCE),
+            "TMPDIR": str(self.temporary),
+            "TEST_FOLDER": str(folder),
+        }
         self.environment.pop("RANK", None)
         self.environment.pop("WORLD_SIZE", None)
 
@@ -99,7 +106,7 @@ def _alive(marker):
     found = []
     for process in psutil.process_iter():
         try:
-            if marker in process.environ().get("TMPDIR", "") and process.status() != psutil.STATUS_ZOMBIE:
+            if marker in process.environ().get("TEST_FOLDER", "") and process.status() != psutil.STATUS_ZOMBIE:
                 found.append(process.pid)
         except (psutil.Error, OSError):
             continue
@@ -115,6 +122,7 @@ def scripts(tmp_path):
             os.kill(process, signal.SIGKILL)
         except ProcessLookupError:
             continue
+    shutil.rmtree(made.temporary, ignore_errors=True)
 
 
 TRAIN = """

@@ -124,7 +124,7 @@ class StarvedLoop(Rule):
     )
     healthy = (
         Example(title="A loop that hardly waits", evidence=(times(loop(0.02)),)),
-        Example(title="Too short to judge", evidence=(times(loop(0.6, steps=40)),)),
+        Example(title="Too short to judge", evidence=(times(loop(0.6, steps=40, step_s=0.04)),)),
         Example(title="Few steps, however long", evidence=(times(loop(0.6, steps=15, step_s=2.0)),)),
         Example(title="Waits below a millisecond", evidence=(times(loop(0.3, steps=60_000, step_s=0.002)),)),
         Example(

@@ -82,5 +82,5 @@ class TransformBound(Rule):
     healthy = (
         Example(title="Much computing that the loop does not feel", evidence=(times(loop(0.03)),)),
         Example(title="Workers that wait for a disk", evidence=(times(loop(0.5, fetch_cpu_s=9.0)),)),
-        Example(title="Too short to judge", evidence=(times(loop(0.6, steps=40)),)),
+        Example(title="Too short to judge", evidence=(times(loop(0.6, steps=40, step_s=0.04)),)),
     )
