@@ -83,7 +83,7 @@ def mount_of(descriptor: int, mounts: dict[int, Mount]) -> Mount | None:
     The kernel's own number of the mount, not a comparison of paths: mounts hide each other, and links lead elsewhere.
     """
     try:
-        text = pathlib.Path(f"/proc/self/fdinfo/{descriptor}").read_text(encoding="ascii")
+        text = pathlib.Path(f"/proc/self/fdinfo/{descriptor}").read_text(encoding="utf-8")
     except OSError:
         return None
     number = next((line.split()[1] for line in text.splitlines() if line.startswith("mnt_id:")), None)
