@@ -20,9 +20,7 @@ points = st.lists(st.tuples(st.integers(0, 50), st.integers(-1000, 1000)), min_s
 
 @hypothesis.given(points)
 def test_the_slope_is_the_median_of_all_pairs(seen):
-    slopes = [
-        (y2 - y1) / (x2 - x1) for place, (x1, y1) in enumerate(seen) for x2, y2 in seen[place + 1 :] if x1 != x2
-    ]
+    slopes = [(y2 - y1) / (x2 - x1) for place, (x1, y1) in enumerate(seen) for x2, y2 in seen[place + 1 :] if x1 != x2]
     assert theil_sen(*zip(*seen, strict=True)) == pytest.approx(statistics.median(slopes))
 
 
@@ -44,14 +42,16 @@ def test_many_points_are_thinned():
 
 
 def test_points_at_one_place_have_no_slope():
-    with pytest.raises(ValueError, match="^a slope needs two points at different places$"):
+    with pytest.raises(ValueError, match=r"^a slope needs two points at different places$"):
         theil_sen([1, 1], [2, 3])
 
 
 def a_run(memory, *, span=4000, noise_mib=0.0, num=NUM, seed=0):
     """(batches, bytes) of a function from 0..1 to MiB, on top of 500 MiB."""
     random = np.random.default_rng(seed)
-    return [(span * place, MIB * (500 + memory(place) + noise_mib * random.normal())) for place in np.linspace(0, 1, num)]
+    return [
+        (span * place, MIB * (500 + memory(place) + noise_mib * random.normal())) for place in np.linspace(0, 1, num)
+    ]
 
 
 rises = st.floats(20, 5000)

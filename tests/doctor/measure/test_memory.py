@@ -10,6 +10,7 @@ import signal
 import subprocess
 import sys
 import textwrap
+from pathlib import Path
 
 import psutil
 import pytest
@@ -24,21 +25,24 @@ MIB = 1 << 20
 
 pytestmark = [
     pytest.mark.skipif(sys.platform != "linux", reason="memory is followed on Linux only"),
-    pytest.mark.skipif(not os.path.exists("/proc/self/smaps_rollup"), reason="this kernel does not add up pages"),
+    pytest.mark.skipif(not Path("/proc/self/smaps_rollup").exists(), reason="this kernel does not add up pages"),
 ]
 
 
 class Child:
     """A bare interpreter that runs a program up to its next `step()`, and on when it is told to."""
 
-    def __init__(self, program, *arguments):
+    def __init__(self, program, *arguments, with_site=False):
         text = (
             "import os, sys\n"
             "def step(*said):\n    print(*said, flush=True)\n    return sys.stdin.readline()\n"
             + textwrap.dedent(program)
         )
         self.process = subprocess.Popen(
-            [sys.executable, "-S", "-c", text, *arguments], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+            [sys.executable, *([] if with_site else ["-S"]), "-c", text, *arguments],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            text=True,
         )
         self.pid = self.process.pid
         self.said = self.process.stdout.readline().strip()
@@ -60,8 +64,8 @@ class Child:
 def child():
     made = []
 
-    def start(program, *arguments):
-        made.append(Child(program, *arguments))
+    def start(program, *arguments, **options):
+        made.append(Child(program, *arguments, **options))
         return made[-1]
 
     yield start
@@ -105,7 +109,7 @@ SHM_PROGRAM = """
 """
 
 
-@pytest.mark.skipif(not os.path.isdir(sampling.SHM), reason="there is no /dev/shm")
+@pytest.mark.skipif(not Path(sampling.SHM).is_dir(), reason="there is no /dev/shm")
 def test_shared_memory_that_nobody_has_mapped_is_counted_and_only_once_when_mapped(child):
     family = child(SHM_PROGRAM)
     watch = sampling._Watch(family.pid)
@@ -125,7 +129,7 @@ def test_shared_memory_that_nobody_has_mapped_is_counted_and_only_once_when_mapp
     assert mapped.pss + mapped.unmapped_shm < first.pss + 96 * MIB
 
 
-@pytest.mark.skipif(not os.path.isdir(sampling.SHM), reason="there is no /dev/shm")
+@pytest.mark.skipif(not Path(sampling.SHM).is_dir(), reason="there is no /dev/shm")
 def test_a_series_of_it(child):
     family = child(SHM_PROGRAM)
     with MemorySampler(family.pid, period_s=0.05) as sampler:
@@ -141,6 +145,31 @@ def test_a_series_of_it(child):
     assert series.peaks.total_bytes >= series.moments[-1].total_bytes > 60 * MIB
     assert series.peaks.total_bytes - series.peaks.pss_bytes > 32 * MIB
     assert 60 * MIB < series.peaks.shm_used_bytes <= series.shm_size_bytes
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(not Path(sampling.SHM).is_dir(), reason="there is no /dev/shm")
+def test_a_tensor_that_waits_in_shared_memory_is_counted(child):
+    """As between a worker that has sent a batch and a loop that has not taken it: a descriptor, and no mapping."""
+    family = child(
+        """
+        import torch
+        step()
+        tensor = torch.ones(64 << 20, dtype=torch.uint8)
+        descriptor, size = tensor.untyped_storage()._share_fd_cpu_()
+        held = os.dup(descriptor)
+        del tensor
+        step()
+        """,
+        with_site=True,
+    )
+    with MemorySampler(family.pid) as sampler:
+        family.go()
+    last = sampler.series.moments[-1]
+    if last.unmapped_shm_bytes is None:
+        pytest.skip("this kernel does not tell shared memory")
+    assert last.shmem_bytes < 8 * MIB
+    assert last.unmapped_shm_bytes > 60 * MIB
 
 
 def test_growth_of_a_process_that_keeps_what_it_made_is_a_leak_and_of_one_that_fills_up_a_plateau(child):
@@ -266,7 +295,7 @@ def test_without_the_kernels_list_of_children_all_processes_are_looked_at(child,
 
 
 def test_the_side_process_is_not_counted_and_ends_with_the_block():
-    before = len(os.listdir("/proc/self/fd"))
+    before = len(list(Path("/proc/self/fd").iterdir()))
     with pytest.raises(KeyError), MemorySampler() as sampler:
         assert sampler._side.poll() is None
         pid = sampler._side.pid
@@ -274,7 +303,7 @@ def test_the_side_process_is_not_counted_and_ends_with_the_block():
         os.kill(pid, signal.SIGINT)  # Ctrl-C reaches it, too
         raise KeyError
     assert not psutil.pid_exists(pid)
-    assert len(os.listdir("/proc/self/fd")) == before
+    assert len(list(Path("/proc/self/fd").iterdir())) == before
     others = {one.pid for one in psutil.Process().children(recursive=True)}
     assert sampler.series.moments[0].num_processes <= 1 + len(others)
 
@@ -335,7 +364,7 @@ def test_long_runs_keep_the_peaks_and_ever_rarer_moments(monkeypatch):
     assert len(seen.looks) <= 64
     assert seen.looks[0].at_s == 0
     assert [one.at_s for one in seen.looks] == sorted(one.at_s for one in seen.looks)
-    assert seen.every == 1 << 30 or seen.every > 8
+    assert seen.every > 8
     assert seen.peaks["pss"] == 999
     assert (seen.peaks["open_files"], seen.peaks["file_limit"]) == (1, 501)
 
@@ -362,7 +391,14 @@ def a_moment(at_s, anon, swap=0):
 
 
 def test_moments_are_placed_between_batches():
-    moments = (a_moment(0, 5), a_moment(10, 10), a_moment(15, 20, 2), a_moment(17, None), a_moment(20, 30), a_moment(30, 9))
+    moments = (
+        a_moment(0, 5),
+        a_moment(10, 10),
+        a_moment(15, 20, 2),
+        a_moment(17, None),
+        a_moment(20, 30),
+        a_moment(30, 9),
+    )
     series = MemorySeries(
         moments=moments, peaks=None, shm_size_bytes=None, shmem_of=None, group_peak_bytes=None, why_empty=None
     )
@@ -382,7 +418,9 @@ def a_group(folder, version, **files):
 def test_control_groups_of_both_versions(tmp_path):
     root = a_group(tmp_path / "two", 2, memory__max="max\n")
     a_group(root / "slice", 2, memory__max="3000\n")
-    inner = a_group(root / "slice" / "job", 2, memory__max="5000\n", memory__peak="77\n", memory__stat="file 9\nshmem 4\n")
+    inner = a_group(
+        root / "slice" / "job", 2, memory__max="5000\n", memory__peak="77\n", memory__stat="file 9\nshmem 4\n"
+    )
     group = ControlGroup(folder=inner, version=2, root=root)
     assert (group.limit_bytes(), group.peak_bytes(), group.shmem_bytes()) == (3000, 77, 4)
     one = a_group(

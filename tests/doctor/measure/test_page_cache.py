@@ -1,6 +1,5 @@
 """Pages that are in memory, and the labels made of them: real files on the real file system."""
 
-import contextlib
 import mmap
 import os
 import shutil
@@ -8,6 +7,7 @@ import subprocess
 import sys
 import tempfile
 import textwrap
+from pathlib import Path
 
 import pytest
 
@@ -25,7 +25,7 @@ pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="the page cache 
 @pytest.fixture(scope="module")
 def disk():
     """A folder on a file system that has a page cache and a disk below it."""
-    for parent in (tempfile.gettempdir(), os.path.dirname(__file__)):
+    for parent in (tempfile.gettempdir(), Path(__file__).parent):
         mount = mount_of_path(parent)
         if mount and not mount.blind_spot and not mount.never_cold:
             break
@@ -34,14 +34,14 @@ def disk():
     lookers = find_lookers()
     if not (lookers.mapped_pages if mount.is_overlay else lookers.own_pages or lookers.mapped_pages):
         pytest.skip("this kernel does not tell which pages are in memory")
-    folder = tempfile.mkdtemp(prefix="headrace-cache-", dir=parent)
+    folder = Path(tempfile.mkdtemp(prefix="headrace-cache-", dir=parent))
     yield folder
     shutil.rmtree(folder)
 
 
 def a_file(folder, name, size=8 * MIB, *, is_clean=True):
-    path = os.path.join(folder, name)
-    with open(path, "wb") as file:
+    path = folder / name
+    with path.open("wb") as file:
         file.write(os.urandom(size))
         file.flush()
         if is_clean:
@@ -78,17 +78,17 @@ def test_a_clean_file_is_evicted_and_warmed_again(disk, way):
 
 def test_changed_pages_are_written_and_then_evicted(disk, way):
     path = a_file(disk, f"dirty-{way}", is_clean=False)
-    with open(path, "rb") as file:
+    with path.open("rb") as file:
         content = file.read()
     assert evict([FileRange(path)]).fraction <= 0.02
-    with open(path, "rb") as file:
+    with path.open("rb") as file:
         assert file.read() == content
 
 
 def test_a_file_of_which_part_was_read_is_mixed(disk, way):
     path = a_file(disk, f"part-{way}")
     evict([FileRange(path)])
-    with open(path, "rb") as file:
+    with path.open("rb") as file:
         os.posix_fadvise(file.fileno(), 0, 0, os.POSIX_FADV_RANDOM)  # no reading ahead
         os.pread(file.fileno(), 4 * MIB, 0)
     found = resident([FileRange(path)])
@@ -125,7 +125,7 @@ def test_an_empty_file_among_others_does_no_harm(disk):
 
 
 def test_a_file_that_is_gone_is_said(disk):
-    gone = FileRange(os.path.join(disk, "nowhere"))
+    gone = FileRange(disk / "nowhere")
     for ask in (resident, evict, warm):
         state = label(ask([gone]))
         assert state.label == "unknown"
@@ -141,7 +141,7 @@ def test_nothing_planned_is_unknown():
 
 
 def test_folders_and_pipes_are_refused_without_waiting(disk):
-    pipe = os.path.join(disk, "pipe")
+    pipe = disk / "pipe"
     os.mkfifo(pipe)
     for path in (disk, pipe):
         assert "no regular file" in label(evict([FileRange(path)])).why
@@ -149,7 +149,7 @@ def test_folders_and_pipes_are_refused_without_waiting(disk):
 
 def test_mapped_and_locked_pages_are_not_called_cold(disk):
     path = a_file(disk, "mapped")
-    with open(path, "rb") as file, mmap.mmap(file.fileno(), 0, prot=mmap.PROT_READ) as held:
+    with path.open("rb") as file, mmap.mmap(file.fileno(), 0, prot=mmap.PROT_READ) as held:
         assert sum(held[::PAGE]) >= 0  # touches every page
         assert label(evict([FileRange(path)])).label != "cold-verified"
     assert label(evict([FileRange(path)])).label == "cold-verified"
@@ -158,10 +158,10 @@ def test_mapped_and_locked_pages_are_not_called_cold(disk):
 def test_content_and_times_stay(disk):
     path = a_file(disk, "times", MIB)
     os.utime(path, ns=(1_000_000_000, 2_000_000_000))  # an access so old that any reading would renew it
-    before = os.stat(path)
+    before = path.stat()
     evict([FileRange(path)])
     warm([FileRange(path)])
-    after = os.stat(path)
+    after = path.stat()
     assert (before.st_mtime_ns, before.st_ctime_ns, before.st_size) == (
         after.st_mtime_ns,
         after.st_ctime_ns,
@@ -178,19 +178,19 @@ def test_of_many_ranges_evenly_spread_ones_are_looked_at(disk):
 
 
 def test_no_descriptor_stays_open(disk):
-    ranges = [FileRange(a_file(disk, "open", MIB)), FileRange(disk), FileRange(os.path.join(disk, "nowhere"))]
-    before = len(os.listdir("/proc/self/fd"))
+    ranges = [FileRange(a_file(disk, "open", MIB)), FileRange(disk), FileRange(disk / "nowhere")]
+    before = len(list(Path("/proc/self/fd").iterdir()))
     evict(ranges)
     warm(ranges)
-    assert len(os.listdir("/proc/self/fd")) == before
+    assert len(list(Path("/proc/self/fd").iterdir())) == before
 
 
-@pytest.mark.skipif(not os.path.isdir(SHM), reason="there is no /dev/shm")
+@pytest.mark.skipif(not Path(SHM).is_dir(), reason="there is no /dev/shm")
 def test_files_in_memory_are_warm_and_cannot_be_made_cold():
     mount = mount_of_path(SHM)
     if mount is None or mount.type != "tmpfs":
         pytest.skip("/dev/shm is not in memory here")
-    folder = tempfile.mkdtemp(prefix="headrace-cache-", dir=SHM)
+    folder = Path(tempfile.mkdtemp(prefix="headrace-cache-", dir=SHM))
     try:
         ranges = [FileRange(a_file(folder, "data", MIB))]
         found = evict(ranges)
@@ -208,8 +208,8 @@ def test_files_in_memory_are_warm_and_cannot_be_made_cold():
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root can become somebody else")
 def test_files_of_others_are_not_believed(disk):
     path = a_file(disk, "others", MIB)
-    os.chmod(path, 0o644)
-    os.chmod(disk, 0o755)
+    path.chmod(0o644)
+    disk.chmod(0o755)
     program = """
         import os, sys
         from headrace.doctor.measure.page_cache import FileRange, evict, label, resident
@@ -229,10 +229,10 @@ def test_files_of_others_are_not_believed(disk):
 def test_an_overlay_is_asked_by_mapping(disk):
     """`cachestat` would see no page of it, and would call everything cold."""
     path = a_file(disk, "lower", 2 * MIB)
-    folders = [os.path.join(disk, name) for name in ("lower.d", "upper", "work", "seen")]
+    folders = [disk / name for name in ("lower.d", "upper", "work", "seen")]
     for folder in folders:
-        os.mkdir(folder)
-    os.rename(path, os.path.join(folders[0], "data"))
+        folder.mkdir()
+    path.rename(folders[0] / "data")
     program = """
         import subprocess, sys
         lower, upper, work, seen = sys.argv[1:]
@@ -272,7 +272,7 @@ def test_both_ways_agree(disk):
         pytest.skip("one way does not see the files here")
     path = a_file(disk, "both")
     evict([FileRange(path)])
-    with open(path, "rb") as file:
+    with path.open("rb") as file:
         for offset in (0, 3 * MIB, 3 * MIB + 5 * PAGE, 8 * MIB - 1):
             os.pread(file.fileno(), 100, offset)
         for offset, length in ((0, 8 * MIB), (1, 1), (PAGE - 1, 2), (3 * MIB, 10 * PAGE), (8 * MIB - 1, 1)):
@@ -317,9 +317,8 @@ def test_local_disks_have_no_blind_spot(kind):
 
 
 def test_the_mount_is_that_of_the_file_not_of_the_path(disk):
-    link = os.path.join(disk, "link")
-    with contextlib.suppress(FileExistsError):
-        os.symlink("/proc", link)
+    link = disk / "link"
+    link.symlink_to("/proc")
     assert mount_of_path(link).type == "proc"
     assert mount_of_path("/nowhere/at/all") is None
     assert all(mount.type and mount.point.startswith("/") for mount in read_mounts().values())

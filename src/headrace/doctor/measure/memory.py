@@ -156,7 +156,7 @@ class MemorySampler:
         if sys.platform != "linux":
             return self
         self._door, theirs = socket.socketpair()
-        self._told = tempfile.TemporaryFile()  # noqa: SIM115 - closed in __exit__
+        self._told = tempfile.TemporaryFile()
         # Only the standard library is wanted there: no site, no user's modules, no environment variables.
         program = (
             "import sys; sys.path.append(sys.argv[1]); from headrace.doctor.measure import sampling; "
@@ -169,7 +169,7 @@ class MemorySampler:
                     *(sys.executable, "-I", "-S", "-B", "-c", program, place),
                     *map(str, (self._root, os.getpid(), self._period_s)),
                 ],
-                stdin=theirs,
+                stdin=theirs.fileno(),
                 stdout=self._told,
                 stderr=subprocess.DEVNULL,
             )
@@ -187,7 +187,9 @@ class MemorySampler:
     ) -> None:
         """Takes a last look, ends the side process, and sets `series`."""
         if self._side is None or self._told is None or self._door is None:
-            self.series = _empty("memory is followed on Linux only" if sys.platform != "linux" else "it was not started")
+            self.series = _empty(
+                "memory is followed on Linux only" if sys.platform != "linux" else "it was not started"
+            )
             return
         try:
             self._door.send(b"s")

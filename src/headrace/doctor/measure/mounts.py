@@ -9,8 +9,10 @@ import pathlib
 __all__ = ["Mount", "mount_of", "mount_of_path", "read_mounts"]
 
 _NETWORK = frozenset(
-    "nfs nfs4 cifs smb3 smbfs ceph 9p virtiofs afs lustre gpfs beegfs glusterfs orangefs pvfs2 wekafs panfs coda "
-    "ncpfs vboxsf hgfs prl_fs drvfs".split()
+    {
+        *("nfs", "nfs4", "cifs", "smb3", "smbfs", "ceph", "afs", "lustre", "gpfs", "beegfs", "glusterfs", "orangefs"),
+        *("pvfs2", "wekafs", "panfs", "coda", "9p", "virtiofs", "vboxsf", "hgfs", "prl_fs", "drvfs"),
+    }
 )
 """Served by another machine, or by the host of this one: what its cache holds cannot be asked from here."""
 _OWN_CACHE = frozenset({"zfs"})

@@ -216,9 +216,7 @@ def _count(descriptor: int, offset: int, length: int, mount: Mount) -> _Seen:
         if mount.never_cold is not None and found < WARM * pages:
             return _Seen(file_system=mount.type, blind=mount.never_cold)
         return _Seen(pages=pages, resident=found, means=name, file_system=mount.type)
-    return _Seen(
-        file_system=mount.type, blind=reason or "the kernel does not tell which pages of a file are in memory"
-    )
+    return _Seen(file_system=mount.type, blind=reason or "the kernel does not tell which pages of a file are in memory")
 
 
 def _forget(asked: FileRange) -> None:

@@ -24,7 +24,9 @@ __all__ = ["Lookers", "find_lookers", "may_be_told", "pages_between"]
 PAGE = mmap.PAGESIZE
 _CACHESTAT = 451
 """The number of the system call on the machines of `_NUMBERED_ALIKE` (Linux, syscall tables)."""
-_NUMBERED_ALIKE = frozenset("x86_64 i686 aarch64 armv7l riscv64 ppc64le ppc64 s390x loongarch64".split())
+_NUMBERED_ALIKE = frozenset(
+    ("x86_64", "i686", "aarch64", "armv7l", "riscv64", "ppc64le", "ppc64", "s390x", "loongarch64")
+)
 _WINDOW = 1 << 30
 """Bytes that are mapped at once for `mincore`: it wants one byte per page."""
 _TRIAL_BYTES = 8 << 20
@@ -120,7 +122,7 @@ def _mapped(descriptor: int, start: int, size: int) -> int:
             raise _error()
     finally:
         libc.munmap(address, size)
-    return int((np.frombuffer(answer, np.uint8) & 1).sum())  # the other bits are reserved
+    return int((np.frombuffer(answer.raw, np.uint8) & 1).sum())  # the other bits are reserved
 
 
 def _error() -> OSError:
