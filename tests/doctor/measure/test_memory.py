@@ -439,3 +439,12 @@ def test_control_groups_of_both_versions(tmp_path):
 def test_no_control_group_is_no_error(tmp_path):
     assert control_group_of(root=tmp_path) is None
     assert control_group_of(pid=2**22 + 5) is None
+
+
+def test_a_side_process_that_cannot_be_started_is_told_and_does_not_stop_the_run(monkeypatch):
+    before = len(list(Path("/proc/self/fd").iterdir()))
+    monkeypatch.setattr(memory.sys, "executable", "/nowhere/python")
+    with MemorySampler() as sampler:
+        pass
+    assert sampler.series.why_empty == "the process that follows memory could not be started"
+    assert len(list(Path("/proc/self/fd").iterdir())) == before

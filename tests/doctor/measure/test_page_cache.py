@@ -264,6 +264,13 @@ def test_a_way_that_always_says_resident_is_not_believed(monkeypatch, disk):
     assert "does not tell" in label(resident([FileRange(path)])).why
 
 
+def test_the_trial_does_without_files_in_memory(monkeypatch, disk):
+    lookers = find_lookers()
+    monkeypatch.delattr(os, "memfd_create")
+    monkeypatch.setattr(tempfile, "tempdir", str(disk))
+    assert lookers.mapped_pages is None or resident_pages._passes(lookers.mapped_pages)
+
+
 def test_both_ways_agree(disk):
     lookers = find_lookers()
     if lookers.own_pages is None or lookers.mapped_pages is None:

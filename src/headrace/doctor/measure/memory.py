@@ -163,18 +163,14 @@ class MemorySampler:
             "sampling.main(int(sys.argv[2]), int(sys.argv[3]), float(sys.argv[4]))"
         )
         place = str(pathlib.Path(headrace.__file__).parents[1])
-        with theirs:
-            self._side = subprocess.Popen(
-                [
-                    *(sys.executable, "-I", "-S", "-B", "-c", program, place),
-                    *map(str, (self._root, os.getpid(), self._period_s)),
-                ],
-                stdin=theirs.fileno(),
-                stdout=self._told,
-                stderr=subprocess.DEVNULL,
-            )
+        command = [sys.executable, "-I", "-S", "-B", "-c", program, place]
+        command += map(str, (self._root, os.getpid(), self._period_s))
         self._door.settimeout(_START_S)
         try:
+            with theirs:
+                self._side = subprocess.Popen(
+                    command, stdin=theirs.fileno(), stdout=self._told, stderr=subprocess.DEVNULL
+                )
             self._door.recv(1)  # nothing comes if it has failed: said at the end
         except BaseException as error:
             self._end()
@@ -188,7 +184,9 @@ class MemorySampler:
         """Takes a last look, ends the side process, and sets `series`."""
         if self._side is None or self._told is None or self._door is None:
             self.series = _empty(
-                "memory is followed on Linux only" if sys.platform != "linux" else "it was not started"
+                "memory is followed on Linux only"
+                if sys.platform != "linux"
+                else "the process that follows memory could not be started"
             )
             return
         try:

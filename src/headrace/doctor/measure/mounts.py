@@ -19,6 +19,8 @@ _OWN_CACHE = frozenset({"zfs"})
 """Keeps its data in a cache of its own, which neither `cachestat` nor `mincore` sees."""
 _MEMORY = frozenset({"tmpfs", "ramfs", "devtmpfs", "hugetlbfs"})
 """The page cache is all there is."""
+_STACKED = frozenset({"ecryptfs", "squashfs"})
+"""Made from stored blocks that may be in memory when its own pages are not."""
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
@@ -52,6 +54,8 @@ class Mount:
         """Why its files cannot be called cold, whatever the page cache says; None: they can."""
         if self.type in _MEMORY:
             return f"files of {self.type} live in memory or swap and are never cold"
+        if self.type in _STACKED:
+            return f"files of {self.type} are made from others, which may be in memory"
         if self.source.startswith("/dev/loop"):
             return "the file system lies in a file (a loop device), which may be in the page cache itself"
         return None

@@ -8,6 +8,7 @@ tell the truth only to who owns the file or may write to it: to anybody else `mi
 
 from __future__ import annotations
 
+import contextlib
 import ctypes
 import errno
 import functools
@@ -15,7 +16,9 @@ import mmap
 import os
 import platform
 import sys
+import tempfile
 from collections.abc import Callable
+from typing import IO
 
 import numpy as np
 
@@ -131,18 +134,19 @@ def _error() -> OSError:
 
 
 def _passes(way: Looker) -> bool:
-    """Tries it on a file in memory of which only one end is there."""
+    """Tries it on a file of which only the first page is there."""
     if sys.platform != "linux":
         return False
     try:
-        descriptor = os.memfd_create("headrace-trial", os.MFD_CLOEXEC)
+        with _trial_file() as file:
+            file.truncate(_TRIAL_BYTES)
+            os.pwrite(file.fileno(), b"x", 0)
+            return way(file.fileno(), 0, PAGE) == 1 and way(file.fileno(), _TRIAL_BYTES - PAGE, PAGE) == 0
     except OSError:
         return False
-    try:
-        os.ftruncate(descriptor, _TRIAL_BYTES)
-        os.pwrite(descriptor, b"x", 0)
-        return way(descriptor, 0, PAGE) == 1 and way(descriptor, _TRIAL_BYTES - PAGE, PAGE) == 0
-    except OSError:
-        return False
-    finally:
-        os.close(descriptor)
+
+
+def _trial_file() -> IO[bytes]:
+    with contextlib.suppress(OSError, AttributeError):  # a Python that was built for older systems has it not
+        return os.fdopen(os.memfd_create("headrace-trial", os.MFD_CLOEXEC), "r+b", buffering=0)
+    return tempfile.TemporaryFile(buffering=0)

@@ -130,7 +130,7 @@ def _told_to_stop(door: socket.socket, parent: int, wait_s: float) -> bool:
     """Waits; True once a byte has come. Ends the process if its parent has ended."""
     with contextlib.ExitStack() as stack:
         watched: list[int] = [door.fileno()]
-        with contextlib.suppress(OSError):  # before Linux 5.3: it is found out after the wait
+        with contextlib.suppress(OSError, AttributeError):  # an older kernel or Python: it is found out after the wait
             watched.append(os.pidfd_open(parent))
             stack.callback(os.close, watched[-1])
         ready, _, _ = select.select(watched, (), (), wait_s)
