@@ -95,7 +95,7 @@ def test_no_saw_is_called_a_leak(teeth):
     assert judge_growth(a_run(lambda place: 200 * (place * teeth % 1))).verdict != "leak"
 
 
-@pytest.mark.parametrize("steps", [6, 10, 25])
+@pytest.mark.parametrize("steps", [3, 6, 10, 25])
 def test_a_leak_in_steps_is_no_plateau(steps):
     """Lists and arenas grow by large pieces."""
     assert judge_growth(a_run(lambda place: 400 / steps * math.floor(place * steps))).verdict != "plateau"

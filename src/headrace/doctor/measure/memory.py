@@ -80,6 +80,8 @@ class MemoryPeaks:
     rss_bytes: int
     shm_used_bytes: int | None
     num_processes: int
+    num_unread: int
+    """Above 0: the peaks of what is not RSS are lower bounds."""
     open_files: int
     file_limit: int | None
     """Descriptors that the process with the most of them may have; None: not told, or no limit."""
@@ -230,6 +232,7 @@ def _series(told: dict[str, Any]) -> MemorySeries:
             rss_bytes=most["rss"],
             shm_used_bytes=most["shm_used"] if _shm_size() is not None else None,
             num_processes=most["num_processes"],
+            num_unread=most["num_unread"],
             open_files=most["open_files"],
             file_limit=most["file_limit"] or None,
         ),

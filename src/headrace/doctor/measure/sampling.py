@@ -101,9 +101,8 @@ class _Watch:
 
 def main(root: int, parent: int, period_s: float) -> None:
     """Looks until it is told to stop, or its parent ends."""
-    signal.signal(
-        signal.SIGINT, signal.SIG_IGN
-    )  # Ctrl-C reaches the whole group; the parent decides when this one ends
+    # Ctrl-C reaches the whole group; the parent decides when this one ends.
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
     door = socket.socket(fileno=os.dup(0))
     watch, seen, stopping = _Watch(root), Seen(), False
     peak_before = watch.group_peak()
