@@ -48,6 +48,8 @@ def ceiling(demands: Sequence[Demand], *, num_cores: float) -> Ceiling:
 
     Source: utilisation law U = X D / m with U <= 1, Denning and Buzen, The operational analysis of queueing network models, 1978.
     """
+    if len({CORES, *(one.stage for one in demands)}) <= len(demands):
+        raise ValueError(f"stages must have different names, and none may be called {CORES!r}")
     # Share of the servers that one sample per second uses.
     shares = {one.stage: one.wall_s / one.num_servers for one in demands}
     shares[CORES] = sum(one.cpu_s for one in demands) / num_cores
