@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
@@ -113,7 +113,7 @@ def bootstrap_effect(both: Pairs, *, seed: int = 0) -> Effect:
     if num == 1:
         reach = {0.95: math.inf, 0.90: math.inf}
     else:
-        reach = {one: _t_star(values, one, seed) * deviation / math.sqrt(num) for one in (0.95, 0.90)}
+        reach = {one: t_star * deviation / math.sqrt(num) for one, t_star in _t_stars(values, (0.95, 0.90), seed).items()}
     return Effect(
         log=mean,
         deviation=deviation,
@@ -123,18 +123,17 @@ def bootstrap_effect(both: Pairs, *, seed: int = 0) -> Effect:
     )
 
 
-def _t_star(values: NDArray[np.float64], confidence: float, seed: int) -> float:
-    """What the absolute t statistic of resamples stays below with `confidence`; infinite for very few blocks."""
+def _t_stars(values: NDArray[np.float64], confidences: Sequence[float], seed: int) -> dict[float, float]:
+    """What the absolute t statistic of resamples stays below with each confidence; infinite for very few blocks."""
     num = values.size
     draws = np.random.default_rng(seed).integers(num, size=(NUM_RESAMPLES // 2, num))
+    centred = values - values.mean()
     # With their mirror images, resamples of the sorted values and of the values with opposite signs are the same set.
-    resamples = values[np.concatenate([draws, num - 1 - draws])]
-    distances = np.abs(resamples.mean(axis=1) - values.mean())
-    errors = resamples.std(axis=1, ddof=1) / math.sqrt(num)
+    resamples = centred[np.concatenate([draws, num - 1 - draws])]
+    means = resamples.mean(axis=1)
+    errors = np.sqrt(np.maximum(np.einsum("rn,rn->r", resamples, resamples) / num - means**2, 0.0) / (num - 1))
     # A resample of one block drawn n times has no spread of its own: it stands for an infinite t, unless all blocks are equal.
-    scale = np.abs(values).max()
-    is_flat = errors <= 1e-12 * scale
-    ratios = np.where(
-        is_flat, np.where(distances <= 1e-12 * scale, 0.0, np.inf), distances / np.where(is_flat, 1.0, errors)
-    )
-    return float(np.quantile(ratios, confidence, method="inverted_cdf"))
+    rounding = 1e-7 * np.abs(centred).max()
+    is_flat = errors <= rounding
+    ratios = np.where(is_flat, np.where(np.abs(means) <= rounding, 0.0, np.inf), np.abs(means) / np.where(is_flat, 1.0, errors))
+    return dict(zip(confidences, np.quantile(ratios, confidences, method="inverted_cdf").tolist(), strict=True))

@@ -23,7 +23,8 @@ FARTHEST_EXTREME = 0.50
 """Distance of the fastest or slowest value from the mean, as a share of it, from which pyperf calls a benchmark unstable."""
 OUTLYING = 10.0
 """Robust standard deviations (1.4826 MAD) from the median: hyperfine's limit. Of 100 healthy settings with normal noise it marks
-a round in 3 if they have 5 rounds, in 1 if they have 6 (by simulation); the textbook's 3.5 would mark one in 20 of 100."""
+a round in 3 if they have 5 rounds and in 1 if they have 6 (by simulation); the textbook's 3.5 would
+mark one in 20."""
 LEAST_DEVIATION = 0.001
 """Rounds within a thousandth of each other are equal: the robust standard deviation of the logarithm is taken to be no less."""
 MOST_ROUNDS = 1_000
