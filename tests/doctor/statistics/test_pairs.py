@@ -1,3 +1,4 @@
+import itertools
 import math
 
 import numpy as np
@@ -27,7 +28,10 @@ def of(values):
 def measured(rates, *, num_blocks=6, seed=0):
     """Rounds whose rate is the setting's own times what the place in the schedule gives."""
     slots = schedule("now", ["then"], num_blocks=num_blocks, seed=seed)
-    return [Round(slot=slot, rate_per_s=rates[slot.setting] * math.exp(0.01 * place), began_s=place) for place, slot in enumerate(slots)]  # fmt: skip
+    logs = [math.log(rates[slot.setting]) + 0.01 * place for place, slot in enumerate(slots)]
+    return [
+        Round(slot=slot, rate_per_s=math.exp(log), began_s=place) for place, (slot, log) in enumerate(zip(slots, logs))
+    ]
 
 
 def test_a_ratio_is_the_candidates_rate_over_the_others():
@@ -53,7 +57,9 @@ def test_a_block_with_a_missing_round_is_named_and_says_nothing():
     assert len(both.log_ratios) == 5
     assert both.incomplete_blocks == (2,)
     # The control's blocks do not need the candidate.
-    assert len(pairs([one for one in rounds if one is not lost], "now", "now", candidate_is_control=True).log_ratios) == 6
+    assert (
+        len(pairs([one for one in rounds if one is not lost], "now", "now", candidate_is_control=True).log_ratios) == 6
+    )
 
 
 @settings(max_examples=25)
@@ -83,13 +89,24 @@ def test_the_order_of_blocks_does_not_matter_and_shift_and_scale_pass_through(va
 @settings(max_examples=25)
 def test_a_narrower_confidence_gives_a_narrower_interval_around_the_mean(values):
     effect = bootstrap_effect(of(values))
-    assert effect.interval_95.low <= effect.interval_90.low <= effect.log <= effect.interval_90.high <= effect.interval_95.high
+    assert (
+        effect.interval_95.low
+        <= effect.interval_90.low
+        <= effect.log
+        <= effect.interval_90.high
+        <= effect.interval_95.high
+    )
     assert effect.ratio == pytest.approx(float(stats.gmean(np.exp(values))))
 
 
 def test_another_seed_moves_the_interval_a_little():
+    """Up to nine blocks it moves nothing, as all resamples are counted."""
+    few = np.random.default_rng(1).normal(size=9)
+    assert bootstrap_effect(of(few), seed=0) == bootstrap_effect(of(few), seed=1)
     values = np.random.default_rng(1).normal(size=10)
-    widths = [np.ptp([(one := bootstrap_effect(of(values), seed=seed).interval_95).low, one.high]) for seed in range(12)]
+    widths = [
+        np.ptp([(one := bootstrap_effect(of(values), seed=seed).interval_95).low, one.high]) for seed in range(12)
+    ]
     assert len(set(widths)) > 1
     assert np.std(widths) < 0.03 * np.mean(widths)
 
@@ -103,6 +120,20 @@ def test_many_blocks_give_the_interval_of_scipys_bootstrap_and_of_student():
     assert seen.low == pytest.approx(bca.low, abs=0.06 * width)
     assert seen.high == pytest.approx(bca.high, abs=0.06 * width)
     assert (seen.low, seen.high) == pytest.approx(student, abs=0.04 * width)
+
+
+@pytest.mark.parametrize("num_blocks", [4, 5, 6])
+def test_counting_all_resamples_is_what_drawing_every_sequence_of_blocks_gives(num_blocks):
+    values = np.random.default_rng(num_blocks).normal(size=num_blocks)
+    resamples = values[np.array(list(itertools.product(range(num_blocks), repeat=num_blocks)))]
+    errors = resamples.std(axis=1, ddof=1) / math.sqrt(num_blocks)
+    is_flat = np.ptp(resamples, axis=1) == 0
+    t_stars = np.where(is_flat, np.inf, np.abs(resamples.mean(axis=1) - values.mean()) / np.where(is_flat, 1, errors))
+    effect = bootstrap_effect(of(values))
+    for confidence, interval in ((0.95, effect.interval_95), (0.90, effect.interval_90)):
+        reach = np.quantile(t_stars, confidence, method="inverted_cdf") * effect.deviation / math.sqrt(num_blocks)
+        assert interval.high == pytest.approx(values.mean() + reach)
+        assert interval.low == pytest.approx(values.mean() - reach)
 
 
 def test_equal_log_ratios_have_an_interval_of_one_point_and_few_blocks_an_endless_one():
@@ -121,14 +152,14 @@ def test_equal_log_ratios_have_an_interval_of_one_point_and_few_blocks_an_endles
 def test_intervals_hold_the_true_effect_as_often_as_they_promise(noise, num_blocks):
     draws = np.random.default_rng(num_blocks)
     num = 300
-    effects = [bootstrap_effect(of(0.1 + NOISES[noise](draws, num_blocks)), seed=seed) for seed in range(num)]
+    effects = [bootstrap_effect(of(0.1 + NOISES[noise](draws, num_blocks))) for _ in range(num)]
     for confidence, name in ((0.95, "interval_95"), (0.90, "interval_90")):
         held = np.mean([getattr(one, name).low <= 0.1 <= getattr(one, name).high for one in effects])
         # Three standard deviations of a count of 300.
         assert held >= confidence - 3 * math.sqrt(confidence * (1 - confidence) / num)
     # Not by being endless: with 12 blocks as wide as Student's, with 6 not twice as wide.
-    widths = [(one.interval_95.high - one.interval_95.low) / (2 * stats.t.ppf(0.975, num_blocks - 1) * one.deviation / math.sqrt(num_blocks)) for one in effects]  # fmt: skip
-    assert np.median(widths) < (1.2 if num_blocks == 12 else 1.6)
+    t_stars = [(one.interval_95.high - one.log) / one.deviation * math.sqrt(num_blocks) for one in effects]
+    assert np.median(t_stars) < (1.2 if num_blocks == 12 else 1.6) * stats.t.ppf(0.975, num_blocks - 1)
 
 
 @pytest.mark.slow
@@ -136,7 +167,7 @@ def test_intervals_hold_the_true_effect_as_often_as_they_promise(noise, num_bloc
 @pytest.mark.parametrize("bias", [0.0, 0.5, 3.0])
 def test_the_noise_floor_bounds_what_equal_settings_differ_by(noise, bias):
     draws = np.random.default_rng(7)
-    floors = [noise_floor(of(bias + NOISES[noise](draws, 8)), seed=seed) for seed in range(300)]
+    floors = [noise_floor(of(bias + NOISES[noise](draws, 8))) for _ in range(300)]
     assert np.mean([one.bound_log >= bias for one in floors]) >= 0.95 - 3 * math.sqrt(0.95 * 0.05 / 300)
     assert all(one.bound_log >= abs(one.effect.log) for one in floors)
 

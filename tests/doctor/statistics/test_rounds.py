@@ -2,7 +2,7 @@ import math
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import stats
 
@@ -17,6 +17,7 @@ def kinds(described):
     return [one.kind for one in described.doubts]
 
 
+@settings(max_examples=25)
 @given(rates.filter(lambda some: len(some) > 1))
 def test_the_interval_is_scipys_on_the_log_rate(some):
     logs = np.log(some)

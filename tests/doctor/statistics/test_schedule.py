@@ -11,7 +11,9 @@ from headrace.doctor.statistics.rounds import Round
 from headrace.doctor.statistics.schedule import fewest_blocks, num_rounds, schedule
 from headrace.doctor.statistics.signs import p_different
 
-candidates = st.lists(st.text(min_size=1, max_size=3), max_size=4, unique=True).map(lambda names: [f"c{one}" for one in names])
+candidates = st.lists(st.text(min_size=1, max_size=3), max_size=4, unique=True).map(
+    lambda names: [f"c{one}" for one in names]
+)
 blocks = st.integers(1, 9)
 seeds = st.integers(0, 2**32)
 
@@ -28,7 +30,9 @@ def test_every_block_runs_every_arm_twice_around_its_middle(names, num_blocks, s
     for block in range(num_blocks):
         inside = arms(one for one in slots if one.block == block)
         assert inside == inside[::-1]
-        assert collections.Counter(inside) == dict.fromkeys([("now", True), ("now", False), *((one, False) for one in names)], 2)
+        assert collections.Counter(inside) == dict.fromkeys(
+            [("now", True), ("now", False), *((one, False) for one in names)], 2
+        )
 
 
 @given(candidates, blocks, seeds)
@@ -41,9 +45,7 @@ def test_equal_seeds_give_equal_orders_and_fewer_blocks_their_beginning(names, n
 @given(candidates, blocks, seeds, st.floats(-0.1, 0.1))
 def test_a_linear_drift_cancels_in_every_block(names, num_blocks, seed, slope):
     slots = schedule("now", ["then", *names], num_blocks=num_blocks, seed=seed)
-    rounds = [
-        Round(slot=slot, rate_per_s=math.exp(slope * place), began_s=place) for place, slot in enumerate(slots)
-    ]
+    rounds = [Round(slot=slot, rate_per_s=math.exp(slope * place), began_s=place) for place, slot in enumerate(slots)]
     for both in (pairs(rounds, "then", "now"), pairs(rounds, "now", "now", candidate_is_control=True)):
         assert len(both.log_ratios) == num_blocks
         assert np.abs(both.values).max() < 1e-9
@@ -51,7 +53,7 @@ def test_a_linear_drift_cancels_in_every_block(names, num_blocks, seed, slope):
 
 def test_either_of_two_arms_comes_first_as_often_and_blocks_do_not_know_of_each_other():
     slots = schedule("now", ["then"], num_blocks=4_000, seed=1)
-    order = [[arm for arm in arms(slots[start : start + 3])] for start in range(0, len(slots), 6)]
+    order = [arms(slots[start : start + 3]) for start in range(0, len(slots), 6)]
     firsts = np.array([one.index(("now", False)) < one.index(("then", False)) for one in order])
     assert abs(firsts.mean() - 0.5) < 4 * 0.5 / math.sqrt(4_000)
     assert abs((firsts[1:] == firsts[:-1]).mean() - 0.5) < 4 * 0.5 / math.sqrt(4_000)

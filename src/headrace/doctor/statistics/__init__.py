@@ -1,4 +1,4 @@
-"""The protocol of an honest verdict about speed: pure functions from rounds to intervals and verdicts; no clock, no processes.
+"""The protocol of an honest verdict about speed: pure functions from rounds to verdicts; no clock, no processes.
 
     schedule ──▶ (rounds are measured elsewhere) ──▶ rounds     one setting: median, interval, warnings
                                                  ├─▶ pairs      two settings: one log ratio per block
@@ -8,6 +8,6 @@
     waits, period                                               inside one round, where steps are autocorrelated
     utilisation                                                 the ceiling that servers and demands allow
 
-The unit of replication is a round in a fresh process, never a step. Inside, ratios are natural logarithms, where "twice as
-fast" and "half as fast" are equally far from "equal"; what is told to people are ratios.
+`comparison` joins them. The unit of replication is a round in a fresh process, never a step. Inside, ratios are natural
+logarithms, where "twice as fast" and "half as fast" are equally far from "equal"; what is told to people are ratios.
 """

@@ -34,7 +34,8 @@ def compare(rounds: Sequence[Round], *, present: str, seed: int = 0) -> Comparis
     """Compares all settings of a schedule with the present one.
 
     Args:
-        rounds: In any order; rounds that failed are left out, their blocks then do not count for the pairs they belong to.
+        rounds: In any order; rounds that failed are left out, their blocks then do not count for the pairs they belong
+            to.
         present: The setting that was entered twice.
         seed: Of all draws.
     """
@@ -53,7 +54,9 @@ def compare(rounds: Sequence[Round], *, present: str, seed: int = 0) -> Comparis
         floor=floor,
         drift=drift,
         pairs=against,
-        verdicts={} if floor is None else judge(measured, floor=floor, drift=drift, block_s=_block_s(in_order), seed=seed),
+        verdicts={}
+        if floor is None
+        else judge(measured, floor=floor, drift=drift, block_s=_block_s(in_order), seed=seed),
     )
 
 

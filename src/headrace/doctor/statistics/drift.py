@@ -42,8 +42,8 @@ class Drift:
 def theil_sen(began_s: Sequence[float], rates_per_s: Sequence[float]) -> Drift:
     """Estimates the trend by the median of the slopes between all pairs of rounds.
 
-    Up to 29 % of the rounds may be outliers without moving it far. The interval supposes that rounds without a trend could have
-    come in any order; slow waves of the machine count as trend, which is what they are here.
+    Up to 29 % of the rounds may be outliers without moving it far. The interval supposes that rounds without a trend
+    could have come in any order; slow waves of the machine count as trend, which is what they are here.
 
     Args:
         began_s: When each round of one setting began, at least two different times.

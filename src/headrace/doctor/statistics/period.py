@@ -25,9 +25,11 @@ class Period:
     autocorrelation: float
     """Of the ranks of the series at this lag, -1 to 1; near 1: the same worker is slow (or fast) in every turn."""
     p: float
-    """How often the same values give such an autocorrelation if each turn's values are dealt to the workers at random."""
+    """How often the same values give such an autocorrelation if each turn's values are dealt to the workers at
+    random."""
     means: tuple[float, ...]
-    """Mean of the series for each place in the turn, that is for each worker from the first batch on; in the series' own unit."""
+    """Mean of the series for each place in the turn, that is for each worker from the first batch on; in the series'
+    own unit."""
 
     @property
     def slowest(self) -> int:
@@ -38,14 +40,15 @@ class Period:
 def period(series: Sequence[float], *, num_workers: int, seed: int = 0) -> Period | None:
     """Tests whether the places in the turn of the workers differ, by the autocorrelation at a lag of one turn.
 
-    Batches are delivered in order, batch i by worker i mod n, so one slow worker shows as a period of n. What the series is decides
-    what the period means:
+    Batches are delivered in order, batch i by worker i mod n, so one slow worker shows as a period of n. What the
+    series is decides what the period means:
 
     * Seconds that a batch took in its worker: one slow worker, or a place in the turn that always gets heavier samples.
-    * Waits of the loop: that too, but healthy workers that keep step give the same picture. They finish together, the loop waits
-      once and takes n batches at once. Waits alone cannot tell the two apart.
+    * Waits of the loop: that too, but healthy workers that keep step give the same picture. They finish together, the
+      loop waits once and takes n batches at once. Waits alone cannot tell the two apart.
 
-    Values are dealt anew within each turn only, so trends over the round do not count. Ranks are used, as waits have long tails.
+    Values are dealt anew within each turn only, so trends over the round do not count. Ranks are used, as waits have
+    long tails.
 
     Args:
         series: One value per batch in the order of delivery; a last turn that is not complete is left out.
@@ -55,7 +58,8 @@ def period(series: Sequence[float], *, num_workers: int, seed: int = 0) -> Perio
     Returns:
         None if there are fewer than two workers or eight turns.
 
-    Source: permutation test of the lag-n autocorrelation; restricted permutations: P. Good, Permutation Tests, 2000, section 11.
+    Source: permutation test of the lag-n autocorrelation; restricted permutations: P. Good, Permutation Tests, 2000,
+        section 11.
     """
     num_turns = len(series) // num_workers if num_workers > 1 else 0
     if num_turns < FEWEST_TURNS:

@@ -16,17 +16,19 @@ from headrace.doctor.statistics.student import t_quantile
 __all__ = ["Doubt", "Round", "Rounds", "describe", "rounds_for"]
 
 FEWEST_ROUNDS = 5
-"""With fewer, the t quantile alone widens the interval more than threefold."""
+"""With fewer, Student's quantile is above 3: the interval then tells of its own uncertainty more than of the rate."""
 WIDEST_SPREAD = 0.10
 """Standard deviation over mean from which pyperf calls a benchmark unstable."""
 FARTHEST_EXTREME = 0.50
-"""Distance of the fastest or slowest value from the mean, as a share of it, from which pyperf calls a benchmark unstable."""
+"""Distance of the fastest or slowest value from the mean, as a share of it, from which pyperf calls a benchmark
+unstable."""
 OUTLYING = 10.0
-"""Robust standard deviations (1.4826 MAD) from the median: hyperfine's limit. Of 100 healthy settings with normal noise it marks
-a round in 3 if they have 5 rounds and in 1 if they have 6 (by simulation); the textbook's 3.5 would
-mark one in 20."""
+"""Robust standard deviations (1.4826 MAD) from the median: hyperfine's limit. Of 100 healthy settings with normal noise
+it marks a round in 3 if they have 5 rounds and in 1 if they have 6 (by simulation); the textbook's 3.5 would mark one
+in 20 and in 15."""
 LEAST_DEVIATION = 0.001
-"""Rounds within a thousandth of each other are equal: the robust standard deviation of the logarithm is taken to be no less."""
+"""Rounds within a thousandth of each other are equal: the robust standard deviation of the logarithm is taken to be no
+less."""
 MOST_ROUNDS = 1_000
 """Where the search for the number of rounds gives up: nobody waits longer."""
 
@@ -37,7 +39,8 @@ class Round:
 
     slot: Slot
     rate_per_s: float
-    """Samples (or pixels, tokens, bytes) per second in the steady state, above 0; the same unit in all rounds of a comparison."""
+    """Samples (or pixels, tokens, bytes) per second in the steady state, above 0; the same unit in all rounds of a
+    comparison."""
     began_s: float
     """When it began, in seconds of any clock that all rounds share."""
 
@@ -62,7 +65,8 @@ class Rounds:
     rates_per_s: tuple[float, ...]
     """Every value, in the order in which they were measured; nothing is left out."""
     outliers: tuple[int, ...]
-    """Positions in `rates_per_s` that lie far from the others. They are counted like all others: what is rare is still real."""
+    """Positions in `rates_per_s` that lie far from the others. They are counted like all others: what is rare is still
+    real."""
     median_per_s: float
     mean_per_s: float
     """The geometric mean, around which the interval lies."""
@@ -142,6 +146,6 @@ def _doubts(
         needed = rounds_for(precision, deviation)
         enough = f"about {needed} rounds would do" if needed else f"more than {MOST_ROUNDS} rounds would be needed"
         doubts.append(
-            Doubt("imprecise", f"the rate is known to ±{math.expm1(half_width):.1%}, not to ±{precision:.1%}; {enough}")
+            Doubt("imprecise", f"the rate is known to ±{math.expm1(half_width):.1%}, not ±{precision:.1%}; {enough}")
         )
     return doubts

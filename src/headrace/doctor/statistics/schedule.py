@@ -3,17 +3,18 @@
 A block runs every arm once in random order and once more in the reverse of it: for two arms ABBA or BAAB, for more
 A C B B C A and so on. Why so:
 
-* Every arm's two rounds lie around the middle of the block, so a linear drift of the machine cancels in each ratio exactly.
-* Before a block begins, each order and the order with two arms exchanged are equally likely. If the two settings are equally
-  fast, the sign of their log ratio is therefore a fair coin in every block, whatever the machine did meanwhile: the sign-flip
-  test (signs.py) is exact, and log ratios are symmetric around the effect. Orders are drawn anew for each block; forcing
-  "half of them ABBA" would make coins depend on each other.
+* Every arm's two rounds lie around the middle of the block, so a linear drift of the machine cancels in each ratio
+  exactly.
+* Before a block begins, each order and the order with two arms exchanged are equally likely. If the two settings are
+  equally fast, the sign of their log ratio is therefore a fair coin in every block, whatever the machine did meanwhile:
+  the sign-flip test (signs.py) is exact, and log ratios are symmetric around the effect. Orders are drawn anew for each
+  block; forcing "half of them ABBA" would make coins depend on each other.
 * All candidates share the rounds of the present setting: k candidates cost 2 (k + 1) rounds in a block, not 4 k.
 
-The noise floor needs pairs of equal settings (A/A). Comparing the two rounds of A inside ABBA is not the same thing: they are
-single rounds (their difference varies twice as much as a ratio of means of two), and in ABBA they lie three rounds apart, so
-drift does not cancel. Therefore the present setting is entered a second time, as the *control* arm. Its ratio to the first has
-exactly the distribution that the ratio of an equally fast candidate would have.
+The noise floor needs pairs of equal settings (A/A). Comparing the two rounds of A inside ABBA is not the same thing:
+they are single rounds (their difference varies twice as much as a ratio of means of two), and in ABBA they lie three
+rounds apart, so drift does not cancel. Therefore the present setting is entered a second time, as the *control* arm.
+Its ratio to the first has exactly the distribution that the ratio of an equally fast candidate would have.
 """
 
 from __future__ import annotations
@@ -64,15 +65,15 @@ def schedule(present: str, candidates: Sequence[str], *, num_blocks: int, seed: 
 
 
 def num_rounds(num_candidates: int, num_blocks: int) -> int:
-    """How many rounds a schedule has: two of each candidate, of the present setting and of its control in every block."""
+    """How many rounds a schedule has: in every block two of each candidate, of the present setting and its control."""
     return 2 * (num_candidates + 2) * num_blocks
 
 
 def fewest_blocks(num_candidates: int, *, significance: float = 0.05) -> int:
     """The fewest blocks with which every candidate could be told from the present setting at all.
 
-    Of n blocks the sign-flip test gives no p below 2 / 2**n, and Holm's correction multiplies the smallest by the number of
-    candidates: 6 blocks for one candidate (p = 0.031), 7 for two and three.
+    Of n blocks the sign-flip test gives no p below 2 / 2**n, and Holm's correction multiplies the smallest by the
+    number of candidates: 6 blocks for one candidate (p = 0.031), 7 for two and three.
     """
     num_blocks = 1
     while max(num_candidates, 1) * 2 / 2**num_blocks > significance:

@@ -22,7 +22,8 @@ class Demand:
     cpu_s: float
     """Seconds of those that it computes; the rest it waits, and leaves the core to others."""
     num_servers: int
-    """How many samples the stage works on at a time: workers, threads, connections; 1 for what runs in the loop's process."""
+    """How many samples the stage works on at a time: workers, threads, connections; 1 for what runs in the loop's
+    process."""
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
@@ -46,7 +47,8 @@ def ceiling(demands: Sequence[Demand], *, num_cores: float) -> Ceiling:
         demands: One per stage, each with a different name.
         num_cores: Cores that may be used; a fraction where a container's quota is one.
 
-    Source: utilisation law U = X D / m with U <= 1, Denning and Buzen, The operational analysis of queueing network models, 1978.
+    Source: utilisation law U = X D / m with U <= 1, Denning and Buzen, The operational analysis of queueing network
+        models, 1978.
     """
     if len({CORES, *(one.stage for one in demands)}) <= len(demands):
         raise ValueError(f"stages must have different names, and none may be called {CORES!r}")
@@ -66,8 +68,8 @@ def ceiling(demands: Sequence[Demand], *, num_cores: float) -> Ceiling:
 def predicted_gains(demands: Sequence[Demand], *, num_cores: float) -> dict[str, float]:
     """How much the ceiling would rise if a stage cost nothing, as a share, for each stage: the experiment's forecast.
 
-    Zero for every stage but the binding one where a stage binds; where cores bind, for every stage that computes, more than zero.
-    Infinite where nothing else costs time.
+    Zero for every stage but the binding one where a stage binds; where cores bind, for every stage that computes, more
+    than zero. Infinite where nothing else costs time.
     """
     rate = ceiling(demands, num_cores=num_cores).rate_per_s
     return {
@@ -80,11 +82,13 @@ def predicted_gains(demands: Sequence[Demand], *, num_cores: float) -> dict[str,
 def agrees(predicted: Mapping[str, float], measured: Mapping[str, float]) -> bool:
     """True if the stage whose removal gained most is the one of which the model says so.
 
-    False: unexplained. Something that the model does not hold costs time: handing over between processes, a lock, memory bandwidth.
+    False: unexplained. Something that the model does not hold costs time: handing over between processes, a lock,
+    memory bandwidth.
 
     Args:
         predicted: From `predicted_gains`.
-        measured: Rate without a stage over the rate with it, minus 1, for each stage that was removed; others do not count.
+        measured: Rate without a stage over the rate with it, minus 1, for each stage that was removed; others do not
+            count.
     """
     common = [stage for stage in predicted if stage in measured]
     if not common:

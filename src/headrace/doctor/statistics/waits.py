@@ -30,8 +30,8 @@ class QuantileEstimate:
     """0.99: the wait that 99 of 100 steps stay within."""
     wait_s: float
     interval_s: Interval
-    """Holds the quantile of an endless round of this kind with 95 % confidence. The upper end is infinite if the steps are so few that the
-    quantile may be longer than every wait that was seen."""
+    """Holds the quantile of an endless round of this kind with 95 % confidence. The upper end is infinite if the steps
+    are so few that the quantile may be longer than every wait that was seen."""
     block_length: int
     """Steps that were drawn together."""
 
@@ -45,9 +45,9 @@ def quantiles(
 ) -> tuple[QuantileEstimate, ...]:
     """Estimates quantiles of the waits by the moving-block bootstrap.
 
-    Steps are drawn in stretches of neighbours, so that what neighbours share stays together. A stretch is as long as the batches
-    in flight, within which workers influence each other, and at least the cube root of the number of steps. Intervals hold for
-    this round; another round may differ by more, which is what rounds.py is about.
+    Steps are drawn in stretches of neighbours, so that what neighbours share stays together. A stretch is as long as
+    the batches in flight, within which workers influence each other, and at least the cube root of the number of steps.
+    Intervals hold for this round; another round may differ by more, which is what rounds.py is about.
 
     Args:
         waits_s: One per step of the steady state, in order; at least one.
@@ -55,8 +55,8 @@ def quantiles(
         which: Quantiles, each between 0 and 1.
         seed: Of the draws.
 
-    Source: H. R. Künsch, The jackknife and the bootstrap for general stationary observations, 1989; length: Hall, Horowitz and
-    Jing, On blocking rules for the bootstrap with dependent data, 1995.
+    Source: H. R. Künsch, The jackknife and the bootstrap for general stationary observations, 1989; length: Hall,
+        Horowitz and Jing, On blocking rules for the bootstrap with dependent data, 1995.
     """
     waits = np.asarray(waits_s, dtype=np.float64)
     if waits.size == 0:
@@ -95,7 +95,7 @@ def _interval(resampled: NDArray[np.float64] | None, quantile: float, num_stretc
     if resampled is None:
         return Interval(0.0, math.inf)
     low, high = np.quantile(resampled, (0.025, 0.975))
-    # No resample holds a wait longer than the longest seen. It is shorter than the quantile with probability quantile**n for n
-    # independent steps; stretches are nearly independent, steps of one stretch are alike.
+    # No resample holds a wait longer than the longest seen. It is shorter than the quantile with probability
+    # quantile**n for n independent steps; stretches are nearly independent, steps of one stretch are alike.
     may_be_longer = quantile**num_stretches > 0.025
     return Interval(float(low), math.inf if may_be_longer else float(high))
