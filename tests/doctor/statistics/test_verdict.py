@@ -216,6 +216,31 @@ def test_clear_cases():
     assert verdict(wiggle + 0.1).ratio == pytest.approx(math.exp(0.1 + wiggle.mean()))
 
 
+def test_sameness_needs_the_interval_and_the_test():
+    # One block far out: the exact test is sure (its least p with 6 blocks), the interval reaches over the margin.
+    far_out = verdict([0.003, 0.0, 0.005, 0.004, 0.002, -0.025])
+    assert far_out.p_same <= 0.05
+    assert far_out.outcome == "inconclusive"
+    # Four blocks that agree: the interval is narrow, the exact test cannot be sure.
+    few = verdict([0.001, -0.001, 0.0005, -0.0005])
+    assert few.ratio_interval.high < 1.02
+    assert few.p_same == 1 / 2**4
+    assert few.outcome == "inconclusive"
+    assert verdict([0.001, -0.001, 0.0005, -0.0005, 0.0]).outcome == "same"
+
+
+def test_what_is_sure_alone_is_less_sure_in_company():
+    different = [0.1, 0.101, 0.099, 0.102, 0.098, 0.1]
+    equal = [0.001, -0.001, 0.0005, -0.0005, 0.0]
+    for values, alone, num_candidates in ((different, "faster", 3), (equal, "same", 2)):
+        assert verdict(values).outcome == alone
+        candidates = {str(place): of(values) for place in range(num_candidates)}
+        for one in judge(candidates, floor=QUIET, drift=None, block_s=60.0).values():
+            assert one.outcome == "inconclusive"
+            assert one.settling.reason == "few blocks"
+            assert one.settling.more_blocks == 7 - len(values)
+
+
 def test_five_blocks_are_too_few_for_a_difference_and_one_more_would_do():
     one = verdict([0.1, 0.101, 0.099, 0.102, 0.098])
     assert one.outcome == "inconclusive"

@@ -17,7 +17,7 @@ from headrace.doctor.statistics.rounds import Round
 __all__ = ["Effect", "Pairs", "bootstrap_effect", "pairs"]
 
 MOST_EXACT = 9
-"""Up to so many blocks all resamples are counted: 24,310 of 9 blocks, whose order does not matter. Of more, a sample."""
+"""Up to so many blocks all resamples are counted: 24,310 of 9, as their order does not matter. Of more, a sample."""
 NUM_RESAMPLES = 19_998
 """Resamples drawn where there are too many to count. Another seed moves the width of the interval by about 1 %."""
 
