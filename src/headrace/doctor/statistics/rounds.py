@@ -132,6 +132,7 @@ def _doubts(
     doubts = []
     if rates.size < FEWEST_ROUNDS:
         doubts.append(Doubt("few", f"{rates.size} of the {FEWEST_ROUNDS} rounds that a rate needs"))
+    rates = np.sort(rates)
     mean = float(rates.mean())
     spread = float(rates.std(ddof=1)) / mean if rates.size > 1 else 0.0
     if spread >= WIDEST_SPREAD:
