@@ -13,7 +13,7 @@ def compute_metrics(eval_pred):
 
 def collate(rows):
     longest = max(len(row["input_ids"]) for row in rows)
-    ids = torch.zeros(len(rows), longest, dtype=torch.long)
+    ids = torch.full((len(rows), longest), rows[0]["input_ids"][-1])
     for number, row in enumerate(rows):
         ids[number, : len(row["input_ids"])] = torch.tensor(row["input_ids"])
     return {"input_ids": ids, "labels": torch.tensor([row["label"] for row in rows])}

@@ -159,7 +159,22 @@ def _of_trainer(trainer: Any) -> _Named:
     elif held is not None:
         with _blaming(trainer, "get_eval_dataloader()"):
             named |= _flat("val", trainer.get_eval_dataloader())
+    classes = _classes_of(attribute(trainer, "model"))
+    for loader in named.values() if classes is not None else ():
+        with contextlib.suppress(AttributeError, TypeError):  # a loader that takes no attributes
+            loader._headrace_classes = classes
     return named
+
+
+def _classes_of(model: Any) -> tuple[int, str] | None:
+    """The classes that a model of Hugging Face tells apart. Every config has two labels, so the model's name counts."""
+    config = attribute(model, "config")
+    number = attribute(config, "num_labels")
+    if not type(model).__name__.endswith("Classification") or not isinstance(number, int) or number < 2:
+        return None
+    if attribute(config, "problem_type") not in {None, "single_label_classification"}:
+        return None
+    return number, f"{type(model).__name__}.config.num_labels"
 
 
 def _flat(name: str, value: Any) -> _Named:

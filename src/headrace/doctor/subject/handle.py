@@ -11,7 +11,7 @@ from headrace.contract import Contract
 from headrace.doctor.subject.groups import loaders_in
 from headrace.doctor.subject.kind import CannotExamine, Collate
 from headrace.doctor.subject.kinds import ACCEPTED, find_kind
-from headrace.doctor.subject.looking import attribute, class_name, function_name, layers, length
+from headrace.doctor.subject.looking import CLASSES, attribute, class_name, descends_from, function_name, layers, length
 from headrace.doctor.subject.setting_up import set_up_as_worker
 from headrace.doctor.subject.torch_loader import worker_stream
 from headrace.doctor.subject.walking import Walk
@@ -146,7 +146,12 @@ class Subject:
             count = attribute(dataset, "num_classes")
             if isinstance(count, int) and not isinstance(count, bool) and count > 0:
                 return count, f"{type(dataset).__name__}.num_classes"
-        return None
+            features = attribute(dataset, "features")  # Hugging Face's
+            for name in ("label", "labels") if isinstance(features, dict) else ():
+                if descends_from(features.get(name), "datasets", "ClassLabel"):
+                    return features[name].num_classes, f"{type(dataset).__name__}.features[{name!r}]"
+        found = attribute(self.loader, CLASSES)
+        return found if isinstance(found, tuple) else None
 
     # Samples by row number.
 

@@ -5,15 +5,19 @@ from __future__ import annotations
 import inspect
 import pathlib
 import sys
+import types
 from collections.abc import Iterator
 from typing import Any
 
 from headrace.doctor.stacks import is_user_code
 
-__all__ = ["attribute", "class_name", "descends_from", "function_name", "is_instance", "layers", "length"]
+__all__ = ["CLASSES", "attribute", "class_name", "descends_from", "function_name", "is_instance", "layers", "length"]
 
 _MAX_LAYERS = 8
 """Wrappers around a data set that are looked through."""
+
+CLASSES = "_headrace_classes"
+"""Attribute of a loader that was made for a model: (number of classes, who says so)."""
 
 
 def is_instance(value: Any, module: str, name: str) -> bool:
@@ -77,4 +81,7 @@ def function_name(function: Any) -> str:
     code = getattr(inner, "__code__", None) or getattr(type(inner).__call__, "__code__", None)
     if code is not None and is_user_code(code.co_filename):
         return f"{name} ({pathlib.Path(code.co_filename).name}:{code.co_firstlineno})"
-    return name
+    # A library's function that was given the user's: timm hands `worker_seeding` on like that.
+    held = (*getattr(function, "args", ()), *(getattr(function, "keywords", None) or {}).values())
+    given = [one for one in held if isinstance(one, types.FunctionType) and is_user_code(one.__code__.co_filename)]
+    return f"{name} with {function_name(given[0])}" if given else name

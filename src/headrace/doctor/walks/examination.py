@@ -50,6 +50,11 @@ TRY_PATIENCE_S = 3.0
 """Seconds after which a try is stuck, while shrinking: what it repeats was stuck for longer."""
 MAX_TRIES = 24
 
+MAX_DRAWS = 200
+"""Readings of a random sample in search of a draw that fails."""
+OFTEN = 3
+"""Errors of random samples from which on chance is no explanation for none in one process."""
+
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class Refusal:
@@ -380,7 +385,22 @@ class _Examination:
                     self.collate(samples if self.subject.joins_samples else samples[0])
                 except Exception:
                     return "same"
+        if one.stage == "sample" and any(reads[name][0] != reads[name][1] for name in names):
+            return self._alone_by_chance(one, names)
         return "fine"
+
+    def _alone_by_chance(self, one: WorkerEnd | WorkerError, names: Sequence[Index]) -> Any:
+        """Of samples with random steps: the draw that failed may not have come up in this process yet."""
+        deadline = time.monotonic() + self.wish.walk_s / 4
+        for seed in range(3, MAX_DRAWS):
+            if time.monotonic() > deadline:
+                break
+            try:
+                self._read(names[seed % len(names)], seed)
+            except Exception:
+                return "same"
+        is_often = isinstance(one, WorkerError) and one.num_errors >= OFTEN
+        return "fine" if is_often else "unknown"
 
     def _explain(
         self, found: Mapping[str, Sequence[Index]], single: Mapping[Index, Digests]
