@@ -1,0 +1,49 @@
+"""Which workers draw the same random numbers, and from which samples on. Pure: journals in, names out."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable, Sequence
+
+from headrace.doctor.sameness.passport import SharedDraws
+from headrace.doctor.walks.draws import Followed, follow, is_same_stream
+from headrace.doctor.walks.journal import Event
+from headrace.errors import SampleId
+
+__all__ = ["shared_draws"]
+
+
+def shared_draws(
+    journals: Sequence[Sequence[Event]], sample_id: Callable[[int], SampleId]
+) -> tuple[SharedDraws, ...]:
+    """Returns, for each generator that two workers read alike, the first two samples that show it.
+
+    Args:
+        journals: By worker; of the first epoch, where workers are started anew for each.
+        sample_id: The id of a row.
+    """
+    followed = [follow(_one_life(events)) for events in journals]
+    found: dict[str, SharedDraws] = {}
+    for one, other in itertools.combinations(followed, 2):
+        for path in one.keys() & other.keys():
+            if path not in found and is_same_stream(one[path], other[path]):
+                found[path] = SharedDraws(generator=path, samples=_first(one[path], other[path], sample_id))
+    return tuple(found[path] for path in sorted(found))
+
+
+def _one_life(events: Sequence[Event]) -> Sequence[Event]:
+    """The first worker that wrote this journal: the next epoch's goes on in the same file."""
+    births = [place for place, event in enumerate(events) if event["at"] == "born"]
+    return events[: births[1]] if len(births) > 1 else events
+
+
+def _first(
+    one: Sequence[Followed], other: Sequence[Followed], sample_id: Callable[[int], SampleId]
+) -> tuple[SampleId, SampleId]:
+    pairs = [(a, b) for a, b in zip(one, other, strict=False) if a.has_moved and b.has_moved and a.sample != b.sample]
+    a, b = next(((a, b) for a, b in pairs if a.state == b.state), pairs[0])
+    return _named(a.sample, sample_id), _named(b.sample, sample_id)
+
+
+def _named(text: str, sample_id: Callable[[int], SampleId]) -> SampleId:
+    return sample_id(int(text)) if text.isdigit() else text
