@@ -20,7 +20,9 @@ __all__ = ["command"]
 def command(
     target_a: Annotated[
         str,
-        typer.Argument(metavar="TARGET_A", help="What is right by definition: train.py:make_loader.", show_default=False),
+        typer.Argument(
+            metavar="TARGET_A", help="What is right by definition: train.py:make_loader.", show_default=False
+        ),
     ],
     target_b: Annotated[
         str | None,

@@ -50,7 +50,8 @@ class LevelResult:
     """Why it is not comparable or not asked; how many differ; on what it was proven."""
     first: Difference | None = None
     num_compared: int = 0
-    """Samples (E5: batches) that were compared, over all epochs."""
+    """Samples (E5: batches) that were compared, over all epochs; if order or samples differ, of the first epoch in which
+    they do."""
     num_different: int = 0
     """Of these, such as differ."""
 

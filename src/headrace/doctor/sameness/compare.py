@@ -1,7 +1,7 @@
 """Compares two targets: walks both in children, asks what is random, sets generators back where that decides.
 
-    fields read twice ──▶ both walked as they are ──▶ rare randomness? read again ──▶ frozen walks ──▶ pure comparison
-                                                                                    ──▶ the first difference looked at
+fields read twice ──▶ both walked as they are ──▶ rare randomness? read again ──▶ frozen walks ──▶ pure comparison
+                                                                                ──▶ the first difference looked at
 """
 
 from __future__ import annotations
@@ -13,8 +13,9 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from headrace.doctor.evidence.equivalence import LEVELS, Equivalence, Level
-from headrace.doctor.lab.launch import ForkOfCaller
+from headrace.doctor.lab.launch import ForkOfCaller, Nursery, launcher_for
 from headrace.doctor.lab.outside import Budget, Experiment, Lab
+from headrace.doctor.lab.starting import Launcher
 from headrace.doctor.probes.reads import choose_indices
 from headrace.doctor.round import told
 from headrace.doctor.sameness.comparing import compare_passports, suspects
@@ -106,15 +107,26 @@ def compare(
     budget = Budget(options.budget_s)
     say = progress or (lambda _: None)
     with tempfile.TemporaryDirectory(prefix="headrace-", ignore_cleanup_errors=True) as folder:
+        launchers = _launchers(targets, options.seed)
         sides = [
-            _Side(target, number, options, budget, os.path.join(folder, name), name, say)  # noqa: PTH118
-            for target, number, name in zip(targets, workers, ("A", "B"), strict=True)
+            _Side(target, number, options, budget, os.path.join(folder, name), name, launcher, say)  # noqa: PTH118
+            for target, number, name, launcher in zip(targets, workers, ("A", "B"), launchers, strict=True)
         ]
         try:
             return _Pair(sides[0], sides[1], options).run()
         finally:
-            for side in sides:
+            for side in reversed(sides):  # the first may own what starts the other's children
                 side.close()
+
+
+def _launchers(targets: Sequence[Any], seed: int) -> list[Launcher]:
+    """How the children of each side are started: of two TARGETs on the command line, out of one nursery."""
+    first, second = targets
+    if isinstance(first, str) and isinstance(second, str):
+        launcher = launcher_for(first, seed=seed)
+        other = launcher.for_target(second) if isinstance(launcher, Nursery) else launcher_for(second, seed=seed)
+        return [launcher, other]
+    return [launcher_for(one, seed=seed) if isinstance(one, str) else ForkOfCaller(one) for one in targets]
 
 
 class _Pair:
@@ -157,9 +169,7 @@ class _Pair:
 
     def _needs_frozen(self) -> bool:
         passports = (self.a.passport, self.b.passport)
-        if not any(one.traits.random for one in passports) or not all(
-            one.introduction.can_freeze for one in passports
-        ):
+        if not any(one.traits.random for one in passports) or not all(one.introduction.can_freeze for one in passports):
             return False
         (answer,) = (one for one in self._compare().levels if one.level == "E4")
         return answer.verdict == "not comparable"
@@ -196,13 +206,13 @@ class _Side:
         budget: Budget,
         folder: str,
         name: str,
+        launcher: Launcher,
         say: Callable[[str], None],
     ) -> None:
         self.spec = target if isinstance(target, str) else f"this {type(target).__name__}"
         self._options, self._folder, self._say, self._name = options, folder, say, name
         self._num_workers = num_workers
         self._num_walks = 0
-        launcher = None if isinstance(target, str) else ForkOfCaller(target)
         self._lab = Lab(self.spec, budget=budget, per_sample_s=options.per_batch_s, launcher=launcher)
         self.passport: Passport
 
@@ -214,7 +224,9 @@ class _Side:
     def has_ids(self) -> bool:
         """True if samples have names or rows."""
         return all(
-            sample.row is not None or sample.name is not None for epoch in self.passport.epochs for sample in epoch.samples
+            sample.row is not None or sample.name is not None
+            for epoch in self.passport.epochs
+            for sample in epoch.samples
         )
 
     def walk(self, *, share: float) -> None:
@@ -262,9 +274,7 @@ class _Side:
         known = self.passport.traits
         # Seen in one of many seeds: seldom, and how seldom is not known.
         rates = {field: known.rates.get(field) or rate / NUM_SEEDS for field, rate in again.rates.items()}
-        traits = dataclasses.replace(
-            known, rates={**known.rates, **rates}, unseeded=known.unseeded | again.unseeded
-        )
+        traits = dataclasses.replace(known, rates={**known.rates, **rates}, unseeded=known.unseeded | again.unseeded)
         self.passport = dataclasses.replace(self.passport, traits=traits)
 
     def freeze(self, *, share: float) -> None:

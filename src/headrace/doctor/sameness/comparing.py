@@ -138,10 +138,10 @@ class _Comparison:
         """Ids that are made of the contents: the same ids are the same contents."""
         samples = self._order("E0")
         reason = "samples have no ids of their own: they are told apart by these fields"
-        verdict = "proven" if samples.verdict == "proven" else "not comparable"
-        if verdict == "not comparable":
-            reason += ", so that other contents are other samples (see E0)"
-        return LevelResult(level=level, verdict=verdict, reason=reason, num_compared=samples.num_compared)
+        if samples.verdict == "proven":
+            return LevelResult(level=level, verdict="proven", reason=reason, num_compared=samples.num_compared)
+        reason += ", so that other contents are other samples (see E0)"
+        return LevelResult(level=level, verdict="not comparable", reason=reason, num_compared=samples.num_compared)
 
 
 def _as_result(level: Level, found: FieldsCompared) -> LevelResult:

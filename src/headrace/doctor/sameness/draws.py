@@ -13,9 +13,7 @@ from headrace.errors import SampleId
 __all__ = ["shared_draws"]
 
 
-def shared_draws(
-    journals: Sequence[Sequence[Event]], sample_id: Callable[[int], SampleId]
-) -> tuple[SharedDraws, ...]:
+def shared_draws(journals: Sequence[Sequence[Event]], sample_id: Callable[[int], SampleId]) -> tuple[SharedDraws, ...]:
     """Returns, for each generator that two workers read alike, the first two samples that show it.
 
     Args:

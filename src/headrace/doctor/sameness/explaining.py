@@ -56,9 +56,9 @@ def _notes(subject: Subject, loader: Any) -> list[str]:
         rest = "" if not size or not number or _draws_apart(loader) else f" of {number % size} samples"
         if not rest.startswith(" of 0 "):
             found.append(f"leaves out its incomplete last batch{rest} (drop_last=True)")
-    for sampler in [] if loader is None else chain(loader):
-        if attribute(sampler, "replacement") is True:
-            found.append(f"draws samples with replacement ({type(sampler).__name__})")
+    samplers = [] if loader is None else list(chain(loader))
+    replacing = (type(one).__name__ for one in samplers if attribute(one, "replacement") is True)
+    found += [f"draws samples with replacement ({name})" for name in replacing]
     place = None if loader is None else rank_place(loader)
     if place is not None and place.world_size > 1:
         total, own = attribute(place.holder, "total_size"), number or length(subject.dataset)

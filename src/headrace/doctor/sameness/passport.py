@@ -13,7 +13,18 @@ import xxhash
 from headrace.doctor.sameness.multiset import chain_hash
 from headrace.errors import SampleId
 
-__all__ = ["Batch", "Epoch", "Fields", "Introduction", "Passport", "Sample", "SharedDraws", "Stopped", "Traits", "order_hash"]
+__all__ = [
+    "Batch",
+    "Epoch",
+    "Fields",
+    "Introduction",
+    "Passport",
+    "Sample",
+    "SharedDraws",
+    "Stopped",
+    "Traits",
+    "order_hash",
+]
 
 Fields = Mapping[str, str | None]
 """Field -> `float32[3, 8, 8]:digest`; None: it has no bytes of its own."""

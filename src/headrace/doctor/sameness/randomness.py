@@ -1,12 +1,12 @@
 """E4: fields that are random. Never called the same without saying by which policy. Pure.
 
-    equal as delivered?  ── yes ─▶ counter: what is drawn depends on seed, epoch and sample, as far as these two show
-         │ no
-    both say so (headrace's loader)?  ── yes, one seed ─▶ differs
-         │ no
-    do workers draw alike, does an epoch repeat another?  ── yes ─▶ differs
-         │ no
-    equal with all generators set back before each sample?  ── yes ─▶ stream, or frozen;  no ─▶ differs
+equal as delivered?  ── yes ─▶ counter: what is drawn depends on seed, epoch and sample, as far as these two show
+     │ no
+both say so (headrace's loader)?  ── yes, one seed ─▶ differs
+     │ no
+do workers draw alike, does an epoch repeat another?  ── yes ─▶ differs
+     │ no
+equal with all generators set back before each sample?  ── yes ─▶ stream, or frozen;  no ─▶ differs
 """
 
 from __future__ import annotations
@@ -44,9 +44,7 @@ def compare_random(
         return _not_comparable(reason, delivered.num_compared), None
     if delivered.first is None:
         reason = f"{_named(fields)} bit for bit as delivered"
-        return LevelResult(
-            level="E4", verdict="proven", reason=reason, num_compared=delivered.num_compared
-        ), "counter"
+        return LevelResult(level="E4", verdict="proven", reason=reason, num_compared=delivered.num_compared), "counter"
     lone = _random_on_one_side(a, b, fields)
     if lone:
         return _differs(delivered, lone), None
@@ -86,7 +84,9 @@ def _frozen(
         return _not_comparable(reason, found.num_compared), None
     if a.introduction.draws_by_key != b.introduction.draws_by_key:
         # One that is seeded inside each sample, by key, does not listen to what is set back around it.
-        reason = "one loader draws by key and the other from its workers' generators: their draws have nothing in common"
+        reason = (
+            "one loader draws by key and the other from its workers' generators: their draws have nothing in common"
+        )
         return _not_comparable(reason, found.num_compared), None
     return _differs(found, "also with all generators set back before each sample"), "frozen"
 
@@ -108,7 +108,7 @@ def _fault(a: Passport, b: Passport, ids: Ids, fields: frozenset[str]) -> LevelR
     shared = {name: side.shared_draws[0] for name, side in both if side.shared_draws}
     num_compared = sum(len(epoch.samples) for epoch in a.epochs)
     if shared:
-        name, first = next(iter(shared.items()))
+        first = next(iter(shared.values()))
         words = [
             f"workers share draws: samples {side.shared_draws[0].samples[0]} and {side.shared_draws[0].samples[1]}"
             if side.shared_draws

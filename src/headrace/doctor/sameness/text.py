@@ -59,10 +59,10 @@ def _proven(found: Equivalence) -> str:
     """`E0-E4`, or `E0, E2, E3`."""
     proven = [one.level for one in found.levels if one.verdict == "proven"]
     numbers = [int(level[1]) for level in proven]
-    open_numbers = {int(one.level[1]) for one in found.levels if one.verdict not in {"proven", "not asked"} or one.reason == ""}
-    vacuous = {
-        int(one.level[1]) for one in found.levels if one.verdict == "not asked" and one.reason
-    } - open_numbers
+    open_numbers = {
+        int(one.level[1]) for one in found.levels if one.verdict not in {"proven", "not asked"} or one.reason == ""
+    }
+    vacuous = {int(one.level[1]) for one in found.levels if one.verdict == "not asked" and one.reason} - open_numbers
     if len(numbers) > 1 and set(range(numbers[0], numbers[-1] + 1)) <= set(numbers) | vacuous:
         return f"E{numbers[0]}-E{numbers[-1]}"
     return ", ".join(proven)
@@ -79,9 +79,7 @@ def _said(level: LevelResult) -> str:
     if level.level == "E1":
         if first.sample_id is None:
             return f"other batches from batch {first.batch} of epoch {first.epoch} on: {first.in_a} in A, {first.in_b} in B"
-        return (
-            f"from position {first.position} of epoch {first.epoch} on another order: {first.in_b} where {first.in_a} was"
-        )
+        return f"from position {first.position} of epoch {first.epoch} on another order: {first.in_b} where {first.in_a} was"
     if level.level == "E5":
         where = f"batch {first.batch} of epoch {first.epoch}" if first.batch is not None else "batches"
         field = f", field {first.field}" if first.field else ""
