@@ -27,12 +27,12 @@ def command(
     target_b: Annotated[
         str | None,
         typer.Argument(
-            metavar="[TARGET_B]", help="What should deliver the same. Default: TARGET_A again, see --workers."
+            metavar="TARGET_B", help="What should deliver the same. Default: TARGET_A again, see --workers."
         ),
     ] = None,
     workers: Annotated[
         str | None,
-        typer.Option(metavar="A,B", help="Numbers of workers of both: --workers 0,2. Default: as they are set."),
+        typer.Option(metavar="A,B", help="Workers of each, or of both: --workers 0,2. Default: as they are set."),
     ] = None,
     level: Annotated[
         str,
@@ -94,10 +94,10 @@ def _written(found: Equivalence, output_format: Format) -> str:
 def _parse_workers(text: str | None) -> tuple[int | None, int | None]:
     if text is None:
         return None, None
-    found = re.fullmatch(r"\s*(\d+)\s*,\s*(\d+)\s*", text)
+    found = re.fullmatch(r"\s*(\d+)\s*(?:,\s*(\d+)\s*)?", text)
     if found is None:
-        raise typer.BadParameter(f"--workers {text}: expected two numbers with a comma, such as 0,2")
-    return int(found[1]), int(found[2])
+        raise typer.BadParameter(f"--workers {text}: expected one number, or two with a comma, such as 0,2")
+    return int(found[1]), int(found[2] or found[1])
 
 
 def _parse_levels(text: str) -> tuple[Level, ...]:

@@ -228,7 +228,7 @@ class _Source:
             user_init=getattr(loader, "worker_init_fn", None),
             user_collate=getattr(loader, "collate_fn", None) or self.subject.collate(),
             is_batched=self.subject.joins_samples,
-            telling=self.wish.telling,
+            telling=dataclasses.replace(self.wish.telling, has_names=not self.subject.is_iterable),
         )
 
     def begin(self) -> Iterator[Any]:

@@ -145,13 +145,21 @@ class Observer:
             with self._doing("worker_init_fn"):
                 self._user_init(worker_id)
         self._dataset = importlib.import_module("torch.utils.data").get_worker_info().dataset
+        self._warm_up()
         hook(self._dataset, self)
         self._write("start", **self._states("start"))
 
     def start_here(self, dataset: Any) -> None:
         """In the place of `start` for a loader without workers. Its classes stay hooked: the process is the walk's own."""
         self._dataset = dataset
+        self._warm_up()
         hook(dataset, self)
+
+    def _warm_up(self) -> None:
+        """Has generators made that a data set makes with its first sample: only what is there can be set back."""
+        if self._telling is not None and self._telling.freezes and self._telling.has_names:
+            with contextlib.suppress(Exception):
+                self._dataset[0]
 
     @property
     def freezes(self) -> bool:
