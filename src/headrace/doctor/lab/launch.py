@@ -105,7 +105,12 @@ class Nursery:
             OSError: the nursery has ended.
         """
         told, tell = os.pipe()
-        wanted = {"spec": self._spec if spec is None else spec, "seed": self._seed, "cwd": _folder(), "env": dict(os.environ)}
+        wanted = {
+            "spec": self._spec if spec is None else spec,
+            "seed": self._seed,
+            "cwd": _folder(),
+            "env": dict(os.environ),
+        }
         request = json.dumps(wanted).encode("utf-8", "surrogateescape")
         numbers = [descriptors.connection, descriptors.recorder, descriptors.dump, descriptors.output, tell]
         try:

@@ -141,8 +141,11 @@ class _Pair:
             # Each walk leaves as much to those that follow: the other side, and both once more.
             side.walk(share=(0.25, 0.35)[place])
         if {"E2", "E3", "E4", "E5"} & set(self.options.levels) or not all(side.has_ids for side in sides):
-            for side in sides:
-                side.find_traits()
+            self.a.find_traits()
+            if self.b.target is self.a.target:  # the number of workers changes nothing of what a sample is made of
+                self.b.take_traits(self.a)
+            else:
+                self.b.find_traits()
             self._doubt()
             if "E4" in self.options.levels and self._needs_frozen():
                 for place, side in enumerate(sides):
@@ -164,8 +167,10 @@ class _Pair:
         found = suspects(self.a.passport, self.b.passport, NUM_SUSPECTS)
         rows = tuple(sample.row for sample in found if isinstance(sample.row, int))
         if rows and all(side.passport.introduction.has_rows for side in (self.a, self.b)):
-            for side in (self.a, self.b):
-                side.read_again(rows)
+            self.a.read_again(rows)
+            # What is known to be random on one side is not doubted on the other.
+            if suspects(self.a.passport, self.b.passport, 1) and self.b.target is not self.a.target:
+                self.b.read_again(rows)
 
     def _needs_frozen(self) -> bool:
         passports = (self.a.passport, self.b.passport)
@@ -209,6 +214,7 @@ class _Side:
         launcher: Launcher,
         say: Callable[[str], None],
     ) -> None:
+        self.target = target
         self.spec = target if isinstance(target, str) else f"this {type(target).__name__}"
         self._options, self._folder, self._say, self._name = options, folder, say, name
         self._num_workers = num_workers
@@ -265,6 +271,10 @@ class _Side:
                 traits = traits_of_walks(self.passport.epochs[0], other[0])
         if traits is not None:
             self.passport = dataclasses.replace(self.passport, traits=traits)
+
+    def take_traits(self, other: _Side) -> None:
+        """Takes over what was found for the same target."""
+        self.passport = dataclasses.replace(self.passport, traits=other.passport.traits)
 
     def read_again(self, rows: tuple[int, ...]) -> None:
         """Reads some rows under many seeds; fields that change are random after all."""

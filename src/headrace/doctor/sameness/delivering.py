@@ -23,11 +23,12 @@ from headrace.doctor.sameness.passport import Batch, Sample, SharedDraws, Stoppe
 from headrace.doctor.stacks import innermost_at
 from headrace.doctor.subject import Subject
 from headrace.doctor.subject.kind import CannotExamine
+from headrace.doctor.subject.rebuild import RecordedSampler
 from headrace.doctor.subject.samplers import set_epoch_holders
 from headrace.doctor.subject.walking import split_batch
 from headrace.doctor.walks.field_digests import exact_digests
 from headrace.doctor.walks.journal import read_journal
-from headrace.doctor.walks.observer import HandedOver, Note, Observer, Telling, note_sample
+from headrace.doctor.walks.observer import HandedOver, Note, Observer, Telling, name_index, note_sample
 from headrace.errors import SampleId
 
 __all__ = ["Ended", "Followed", "Refused", "Shown", "WalkDelivery"]
@@ -191,6 +192,9 @@ class _Source:
         self._rows: dict[SampleId, int] | None = None
         self._num_refused = 0
         self._place = 0
+        self._drawn: RecordedSampler | None = None
+        """What the sampler drew, where the data set is of a built-in class, which cannot be looked into."""
+        self._num_batches = 0
         kind = type(subject.loader)
         self.is_headrace = subject.loader is not None and any(
             base.__module__.startswith("headrace.") and base.__name__ == "DataLoader" for base in kind.__mro__
@@ -219,7 +223,11 @@ class _Source:
         self.observer = observer = self._observe(wish.folder if num_workers else None)
         if num_workers == 0:
             observer.start_here(subject.dataset)
-        return subject.with_workers(num_workers, collate_fn=observer.join, worker_init_fn=observer.start)
+        changes: dict[str, Any] = {"collate_fn": observer.join, "worker_init_fn": observer.start}
+        if not subject.is_iterable and type(subject.dataset).__module__ == "builtins":
+            name = "batch_sampler" if getattr(loader, "batch_sampler", None) is not None else "sampler"
+            changes[name] = self._drawn = RecordedSampler(getattr(loader, name))
+        return subject.with_workers(num_workers, **changes)
 
     def _observe(self, folder: str | None) -> Observer:
         loader = self.subject.loader
@@ -233,7 +241,9 @@ class _Source:
 
     def begin(self) -> Iterator[Any]:
         """Begins an epoch."""
-        self._num_refused, self._place = 0, 0
+        self._num_refused, self._place, self._num_batches = 0, 0, 0
+        if self._drawn is not None:
+            self._drawn.yielded.clear()
         if self.loader is not None:
             return iter(self.loader)
         if not self.subject.is_iterable:
@@ -250,7 +260,7 @@ class _Source:
         if isinstance(item, HandedOver):
             if self.is_headrace:
                 return self._with_ids(item)
-            return item.notes, item.batch, ()
+            return self._with_drawn(item.notes), item.batch, ()
         parts = split_batch(item, self.subject.batch_size) if self.subject.is_batched else [item]
         telling = self.wish.telling
         notes = []
@@ -261,6 +271,17 @@ class _Source:
             notes.append(dataclasses.replace(note, name=None))
             self._place += 1
         return notes, item, ()
+
+    def _with_drawn(self, notes: list[Note]) -> list[Note]:
+        """Names from the sampler: batches come in its order."""
+        number, self._num_batches = self._num_batches, self._num_batches + 1
+        if self._drawn is None or number >= len(self._drawn.yielded):
+            return notes
+        drawn = self._drawn.yielded[number]
+        indices = drawn if isinstance(drawn, list) else [drawn]
+        if len(indices) != len(notes):
+            return notes
+        return [dataclasses.replace(note, name=name_index(index)) for note, index in zip(notes, indices, strict=True)]
 
     def _with_ids(self, item: HandedOver) -> tuple[list[Note], Any, tuple[SampleId, ...]]:
         """Headrace's own loader says itself who is in the batch, and whom it refused."""
