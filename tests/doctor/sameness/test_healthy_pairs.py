@@ -150,6 +150,13 @@ class Failing(Pictures):
 
 def right(): return DataLoader(Pictures(), batch_size=8)
 def other(): return DataLoader(Failing(), batch_size=8)
+class Dying(Pictures):
+    def __getitem__(self, row):
+        if row == 19:
+            os._exit(3)
+        return super().__getitem__(row)
+
+def dies(): return DataLoader(Dying(), batch_size=8)
 def skips(): return hr.DataLoader(Failing(), batch_size=8, on_error=hr.Skip(max_rate=None))
 """
 
@@ -162,6 +169,13 @@ def test_a_side_that_fails_or_skips_is_not_the_same(compared, verdicts):
     found = compared(FAILING, "skips", num_epochs=1)
     assert (found.first_level.level, found.first_level.first.sample_id) == ("E0", 19)
     assert (found.side_b.refused, found.side_b.num_refused) == ((19,), 1)
+
+
+def test_a_side_that_ends_the_interpreter_names_the_sample_in_hand(compared):
+    found = compared(FAILING, "dies", num_epochs=1)
+    assert (found.first_level.level, found.first_level.first.sample_id) == ("E0", 16)
+    assert "exit status 3" in found.side_b.stopped
+    assert found.side_b.stopped.endswith("in hand: sample 19")
 
 
 def test_both_failing_is_no_proof(write_file):

@@ -190,6 +190,17 @@ def test_an_exception_on_one_side_is_a_loss():
     assert (found.first_level.level, found.first_level.first.sample_id) == ("E0", 4)
 
 
+def test_a_side_that_was_only_left_earlier_has_lost_nothing():
+    samples = list(map(sample, range(8)))
+    failed = passport(
+        dataclasses.replace(epoch(samples[:6]), is_whole=False), stopped=Stopped(epoch=0, reason="e", is_error=True)
+    )
+    left = passport(
+        dataclasses.replace(epoch(samples[:4]), is_whole=False), stopped=Stopped(epoch=0, reason="b", is_error=False)
+    )
+    assert compared(failed, left).verdict == compared(left, failed).verdict == "inconclusive"
+
+
 def test_refused_samples_belong_to_the_delivery():
     samples = list(map(sample, range(8)))
     replaced = epoch(samples, refused=(3,))

@@ -20,6 +20,7 @@ from headrace.doctor.probes.reads import choose_indices
 from headrace.doctor.round import told
 from headrace.doctor.sameness.comparing import compare_passports, suspects
 from headrace.doctor.sameness.delivering import Ended, Followed, Refused, Shown, WalkDelivery
+from headrace.doctor.sameness.draws import in_hands
 from headrace.doctor.sameness.fields import FindTraits, traits_of_walks
 from headrace.doctor.sameness.looking import describe_arrays
 from headrace.doctor.sameness.passport import Batch, Epoch, Introduction, Passport, Sample, Stopped, Traits
@@ -31,6 +32,8 @@ __all__ = ["Options", "compare"]
 
 NUM_READ = 16
 """Rows that are read several times: what is random in one of five samples shows in them."""
+ENDED_BY_US = "ended by headrace"
+"""How the lab begins to say that it ended a child that took too much memory."""
 NUM_SUSPECTS, NUM_SEEDS = 12, 24
 """Samples that differ are read under so many seeds: an augmentation of one in a hundred shows."""
 
@@ -219,6 +222,8 @@ class _Side:
         self._options, self._folder, self._say, self._name = options, folder, say, name
         self._num_workers = num_workers
         self._num_walks = 0
+        self._has_died = False
+        """True if the last child ended by itself, as the user's own process would have."""
         self._lab = Lab(self.spec, budget=budget, per_sample_s=options.per_batch_s, launcher=launcher)
         self.passport: Passport
 
@@ -247,7 +252,7 @@ class _Side:
             raise TargetError(f"TARGET {self.spec} did not say what it is: {reason}")
         stopped = next((one for one in records if isinstance(one, Stopped)), None)
         if stopped is None and reason:
-            stopped = Stopped(epoch=0, reason=reason, is_error=False)
+            stopped = Stopped(epoch=0, reason=reason, is_error=self._has_died)
         followed = [one for one in records if isinstance(one, Followed)]
         self.passport = Passport(
             introduction=introduction,
@@ -341,7 +346,12 @@ class _Side:
         self._lab.close()
         records: list[Any] = []
         ending = self._lab.run(experiment, records.append)
-        return records, told(ending)
+        self._has_died = ending.outcome == "crashed" and not ending.cause.startswith(ENDED_BY_US)
+        in_hand = in_hands(experiment.folder) if isinstance(experiment, WalkDelivery) else ()
+        reason = told(ending)
+        if reason and in_hand:
+            reason += f"; in hand: sample {', '.join(map(str, in_hand))}"
+        return records, reason
 
 
 def _epochs(records: Sequence[Any]) -> tuple[Epoch, ...]:

@@ -119,7 +119,7 @@ class WalkDelivery:
 
     def _walk(self, source: _Source, bench: Bench, epoch: int, deadline: float) -> Iterator[Any]:
         num_samples = 0
-        with bench.holding(None, f"start of epoch {epoch}", stage="batch"):
+        with bench.holding(None, None, stage=f"start of epoch {epoch}"):
             batches = source.begin()
         for number in itertools.count():
             if number and time.monotonic() > deadline:
@@ -127,7 +127,7 @@ class WalkDelivery:
                 reason = f"its share of the budget was spent after {num_samples:,} samples of epoch {epoch}"
                 yield Stopped(epoch=epoch, reason=reason, is_error=False)
                 return
-            with bench.holding(None, f"batch {number} of epoch {epoch}", stage="batch"):
+            with bench.holding(None, None, stage=f"batch {number} of epoch {epoch}"):
                 try:
                     item = next(batches)
                 except StopIteration:

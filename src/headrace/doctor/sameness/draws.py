@@ -1,16 +1,17 @@
-"""Which workers draw the same random numbers, and from which samples on. Pure: journals in, names out."""
+"""What the journals of a walk say: which workers draw alike, and which samples were begun and not finished."""
 
 from __future__ import annotations
 
 import itertools
+import pathlib
 from collections.abc import Callable, Sequence
 
 from headrace.doctor.sameness.passport import SharedDraws
 from headrace.doctor.walks.draws import Followed, follow, is_same_stream
-from headrace.doctor.walks.journal import Event
+from headrace.doctor.walks.journal import Event, read_journal
 from headrace.errors import SampleId
 
-__all__ = ["shared_draws"]
+__all__ = ["in_hands", "shared_draws"]
 
 
 def shared_draws(journals: Sequence[Sequence[Event]], sample_id: Callable[[int], SampleId]) -> tuple[SharedDraws, ...]:
@@ -27,6 +28,16 @@ def shared_draws(journals: Sequence[Sequence[Event]], sample_id: Callable[[int],
             if path not in found and is_same_stream(one[path], other[path]):
                 found[path] = SharedDraws(generator=path, samples=_first(one[path], other[path], sample_id))
     return tuple(found[path] for path in sorted(found))
+
+
+def in_hands(folder: str) -> tuple[str | int, ...]:
+    """Returns the indices that were being prepared when a walk broke off, by the last line of each journal."""
+    found: list[str | int] = []
+    for path in sorted(pathlib.Path(folder).glob("*.journal")):
+        last = read_journal(path)[-1:]
+        if last and last[0]["at"] == "begin" and last[0]["stage"] == "sample":
+            found += last[0]["indices"]
+    return tuple(found)
 
 
 def _one_life(events: Sequence[Event]) -> Sequence[Event]:

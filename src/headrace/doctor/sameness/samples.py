@@ -27,7 +27,7 @@ def compare_samples(a: Passport, b: Passport, ids: Ids) -> LevelResult:
         num_compared += max(sum_.count for sum_ in sums)
         if sums[0] == sums[1]:
             continue
-        return _another_multiset(a, b, names, number, is_whole=one.is_whole and other.is_whole)
+        return _another_multiset(a, b, names, number, is_cut=_is_cut(a, one) or _is_cut(b, other))
     unfinished = _unfinished(a, b)
     if unfinished:
         return _not_comparable("E0", unfinished, num_compared)
@@ -36,15 +36,18 @@ def compare_samples(a: Passport, b: Passport, ids: Ids) -> LevelResult:
     return _refusing(a, b, num_compared) or LevelResult(level="E0", verdict="proven", num_compared=num_compared)
 
 
+def _is_cut(side: Passport, epoch: Epoch) -> bool:
+    """True for an epoch that would have gone on; one that broke off with an error delivers no more."""
+    return not epoch.is_whole and not (side.stopped is not None and side.stopped.is_error)
+
+
 def _another_multiset(
-    a: Passport, b: Passport, names: tuple[list[SampleId], list[SampleId]], epoch: int, *, is_whole: bool
+    a: Passport, b: Passport, names: tuple[list[SampleId], list[SampleId]], epoch: int, *, is_cut: bool
 ) -> LevelResult:
     counts = [collections.Counter(one) for one in names]
     more_a, more_b = counts[0] - counts[1], counts[1] - counts[0]
     num_compared, num_different = max(map(len, names)), more_a.total() + more_b.total()
-    stopped = [side.stopped for side in (a, b)]
-    has_failed = [one is not None and one.is_error for one in stopped]
-    if not is_whole and not any(has_failed):
+    if is_cut:
         # Both beginnings may be of one and the same whole.
         shortest = min(map(len, names))
         if names[0][:shortest] == names[1][:shortest]:
@@ -52,7 +55,7 @@ def _another_multiset(
         reason = "only the beginnings of both were walked, and they are in another order"
         return _not_comparable("E0", _unfinished(a, b) or reason, num_compared)
     replacing = [side for side in (a, b) if any(REPLACING in note for note in side.introduction.notes)]
-    if len(replacing) == 2 and not any(has_failed):
+    if len(replacing) == 2 and not any(side.stopped for side in (a, b)):
         reason = "both draw samples with replacement, each time others: another multiset is no fault"
         return _not_comparable("E0", reason, num_compared)
     first = _first_of(names, more_a, more_b, counts, epoch, b_only=not more_a)

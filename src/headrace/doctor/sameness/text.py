@@ -141,6 +141,8 @@ def _policy(found: Equivalence, width: int) -> Iterator[str]:
     yield from _wrapped("ids", by[found.ids], width)
     if found.policy is not None:
         yield from _wrapped("policy", told[found.policy], width)
+    if any("budget" in side.stopped for side in (found.side_a, found.side_b)):
+        yield from _wrapped("do", "--budget 10m gives it more time, --samples 1000 takes fewer samples", width)
     levels = {one.level: one.verdict for one in found.levels}
     if levels["E1"] == "differs" and list(levels.values()).count("differs") == 1 and levels["E0"] == "proven":
         yield from _wrapped("do", "--level E0,E2,E3,E4 compares the samples whatever their order", width)

@@ -151,6 +151,7 @@ class Observer:
 
     def start_here(self, dataset: Any) -> None:
         """In the place of `start` for a loader without workers. Its classes stay hooked: the process is the walk's own."""
+        self._journal = Journal(os.path.join(self.folder, "0.journal"))  # noqa: PTH118 - a text is at hand
         self._dataset = dataset
         self._warm_up()
         hook(dataset, self)
