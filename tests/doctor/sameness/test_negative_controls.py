@@ -79,6 +79,21 @@ def test_equal_worker_seeds(compared, verdicts):
     assert four.first.in_a == "no draws are shared"
 
 
+REPEATING = """
+def seed_worker(worker):
+    random.seed(worker)
+
+def right(): return DataLoader(Flipped(64), batch_size=8, shuffle=True, num_workers=2)
+def other(): return DataLoader(Flipped(64), batch_size=8, shuffle=True, num_workers=2, worker_init_fn=seed_worker)
+"""
+
+
+def test_worker_seeds_that_ignore_the_epoch(compared, verdicts):
+    found = compared(REPEATING)
+    assert verdicts(found) == "E0= E1= E2= E4!"
+    assert "epochs of B draw the same random numbers (random)" in found.first_level.reason
+
+
 CHANNELS = """
 class Swapped(Pictures):
     def picture(self, row):

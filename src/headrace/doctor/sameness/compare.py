@@ -258,6 +258,7 @@ class _Side:
             introduction=introduction,
             epochs=_epochs(records),
             shared_draws=tuple(draw for one in followed for draw in one.shared),
+            repeated_draws=tuple(draw for one in followed for draw in one.repeated),
             follows_draws=bool(followed),
             stopped=stopped,
         )

@@ -17,7 +17,7 @@ from typing import Any, ClassVar
 
 from headrace.contract.view import flatten, view_form
 from headrace.doctor.lab.bench import Bench
-from headrace.doctor.sameness.draws import shared_draws
+from headrace.doctor.sameness.draws import repeated_draws, shared_draws
 from headrace.doctor.sameness.explaining import introduce
 from headrace.doctor.sameness.passport import Batch, Sample, SharedDraws, Stopped
 from headrace.doctor.stacks import innermost_at
@@ -50,6 +50,9 @@ class Followed:
     """What the generators in the workers did."""
 
     shared: tuple[SharedDraws, ...]
+    """Over workers."""
+    repeated: tuple[SharedDraws, ...]
+    """Over epochs."""
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -115,7 +118,8 @@ class WalkDelivery:
                 return
         if source.observer is not None and self.telling.wanted is None and not self.telling.freezes:
             journals = [read_journal(path) for path in sorted(pathlib.Path(self.folder).glob("*.journal"))]
-            yield Followed(shared=shared_draws(journals, subject.sample_id))
+            name = subject.sample_id
+            yield Followed(shared=shared_draws(journals, name), repeated=repeated_draws(journals, name))
 
     def _walk(self, source: _Source, bench: Bench, epoch: int, deadline: float) -> Iterator[Any]:
         num_samples = 0

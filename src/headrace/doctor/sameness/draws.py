@@ -11,7 +11,7 @@ from headrace.doctor.walks.draws import Followed, follow, is_same_stream
 from headrace.doctor.walks.journal import Event, read_journal
 from headrace.errors import SampleId
 
-__all__ = ["in_hands", "shared_draws"]
+__all__ = ["in_hands", "repeated_draws", "shared_draws"]
 
 
 def shared_draws(journals: Sequence[Sequence[Event]], sample_id: Callable[[int], SampleId]) -> tuple[SharedDraws, ...]:
@@ -21,7 +21,7 @@ def shared_draws(journals: Sequence[Sequence[Event]], sample_id: Callable[[int],
         journals: By worker; of the first epoch, where workers are started anew for each.
         sample_id: The id of a row.
     """
-    followed = [follow(_one_life(events)) for events in journals]
+    followed = [follow(_lives(events)[0]) for events in journals]
     found: dict[str, SharedDraws] = {}
     for one, other in itertools.combinations(followed, 2):
         for path in one.keys() & other.keys():
@@ -40,10 +40,26 @@ def in_hands(folder: str) -> tuple[str | int, ...]:
     return tuple(found)
 
 
-def _one_life(events: Sequence[Event]) -> Sequence[Event]:
-    """The first worker that wrote this journal: the next epoch's goes on in the same file."""
-    births = [place for place, event in enumerate(events) if event["at"] == "born"]
-    return events[: births[1]] if len(births) > 1 else events
+def repeated_draws(
+    journals: Sequence[Sequence[Event]], sample_id: Callable[[int], SampleId]
+) -> tuple[SharedDraws, ...]:
+    """Returns, for each generator that a worker reads in epoch 1 as in epoch 0, the first samples that show it.
+
+    Only samples that differ at equal places count: of the same sample again, its fields tell whether it is the same.
+    """
+    found: dict[str, SharedDraws] = {}
+    for events in journals:
+        one, other = (follow(life) for life in (*_lives(events)[:2], [])[:2])
+        for path in one.keys() & other.keys():
+            if path not in found and is_same_stream(one[path], other[path]):
+                found[path] = SharedDraws(generator=path, samples=_first(one[path], other[path], sample_id))
+    return tuple(found[path] for path in sorted(found))
+
+
+def _lives(events: Sequence[Event]) -> list[Sequence[Event]]:
+    """The workers that wrote this journal one after another: each epoch's new one goes on in the same file."""
+    births = [place for place, event in enumerate(events) if event["at"] == "born"] or [0]
+    return [events[start:end] for start, end in zip(births, [*births[1:], len(events)], strict=True)]
 
 
 def _first(

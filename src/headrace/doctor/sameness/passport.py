@@ -149,6 +149,9 @@ class Passport:
     """One pass with every generator set back before each sample; None: not walked."""
     traits: Traits = dataclasses.field(default_factory=lambda: Traits(rates={}))
     shared_draws: tuple[SharedDraws, ...] = ()
+    """Over workers."""
+    repeated_draws: tuple[SharedDraws, ...] = ()
+    """Over epochs, for different samples: the order changed, and the random numbers came again."""
     follows_draws: bool = False
     """True if the draws of several workers were followed."""
     stopped: Stopped | None = None

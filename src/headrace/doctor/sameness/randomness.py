@@ -12,12 +12,12 @@ equal with all generators set back before each sample?  ── yes ─▶ stream
 from __future__ import annotations
 
 import collections
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Literal
 
 from headrace.doctor.evidence.equivalence import Difference, LevelResult, Policy
 from headrace.doctor.sameness.naming import Ids
-from headrace.doctor.sameness.passport import Passport
+from headrace.doctor.sameness.passport import Passport, SharedDraws
 from headrace.doctor.sameness.values import FieldsCompared, Pairs, compare_fields, pair_up
 
 __all__ = ["compare_random"]
@@ -105,26 +105,23 @@ def _random_on_one_side(a: Passport, b: Passport, fields: frozenset[str]) -> str
 def _fault(a: Passport, b: Passport, ids: Ids, fields: frozenset[str]) -> LevelResult | None:
     """What makes one side's draws depend on its layout."""
     both = (("A", a), ("B", b))
-    shared = {name: side.shared_draws[0] for name, side in both if side.shared_draws}
     num_compared = sum(len(epoch.samples) for epoch in a.epochs)
-    if shared:
-        first = next(iter(shared.values()))
-        words = [
-            f"workers share draws: samples {side.shared_draws[0].samples[0]} and {side.shared_draws[0].samples[1]}"
-            if side.shared_draws
-            else "no draws are shared"
-            for _, side in both
-        ]
-        return LevelResult(
-            level="E4",
-            verdict="differs",
-            reason=f"workers of {' and '.join(shared)} draw the same random numbers ({first.generator})",
-            first=Difference(epoch=0, sample_id=first.samples[1], in_a=words[0], in_b=words[1]),
-            num_compared=num_compared,
-        )
+    found = _same_draws(
+        both,
+        lambda side: side.shared_draws,
+        "workers of {sides} draw the same random numbers ({generator})",
+        num_compared,
+    ) or _same_draws(
+        both,
+        lambda side: side.repeated_draws,
+        "epochs of {sides} draw the same random numbers ({generator})",
+        num_compared,
+    )
+    if found is not None:
+        return found
     repeats = {name: _repeated(side, ids, fields) for name, side in both}
-    found = next((one for one in repeats.values() if one is not None), None)
-    if found is None:
+    first = next((one for one in repeats.values() if one is not None), None)
+    if first is None:
         return None
     words = ["the same again in epoch 1" if repeats[name] is not None else "drawn anew in epoch 1" for name, _ in both]
     return LevelResult(
@@ -132,7 +129,33 @@ def _fault(a: Passport, b: Passport, ids: Ids, fields: frozenset[str]) -> LevelR
         verdict="differs",
         reason=f"{' and '.join(name for name, one in repeats.items() if one is not None)} repeats its random draws in "
         "every epoch",
-        first=Difference(epoch=1, position=found[1], sample_id=found[2], field=found[0], in_a=words[0], in_b=words[1]),
+        first=Difference(epoch=1, position=first[1], sample_id=first[2], field=first[0], in_a=words[0], in_b=words[1]),
+        num_compared=num_compared,
+    )
+
+
+def _same_draws(
+    both: Sequence[tuple[str, Passport]],
+    draws_of: Callable[[Passport], Sequence[SharedDraws]],
+    told: str,
+    num_compared: int,
+) -> LevelResult | None:
+    """One state of a generator for two samples."""
+    seen = {name: draws_of(side)[0] for name, side in both if draws_of(side)}
+    if not seen:
+        return None
+    first = next(iter(seen.values()))
+    words = [
+        f"one state for samples {seen[name].samples[0]} and {seen[name].samples[1]}"
+        if name in seen
+        else "no draws are shared"
+        for name, _ in both
+    ]
+    return LevelResult(
+        level="E4",
+        verdict="differs",
+        reason=told.format(sides=" and ".join(seen), generator=first.generator),
+        first=Difference(epoch=0, sample_id=first.samples[1], in_a=words[0], in_b=words[1]),
         num_compared=num_compared,
     )
 
