@@ -129,6 +129,14 @@ def test_one_changed_value_is_found_at_its_level_whatever_the_order(row, field):
     assert (found.first_level.first.sample_id, found.first_level.num_different) == (row, 1)
 
 
+def test_rows_that_are_numbered_otherwise_are_told_from_damage():
+    a = passport(epoch(list(map(sample, range(6)))))
+    turned = [dataclasses.replace(sample(5 - row), row=row, name=row) for row in range(6)]
+    assert "in another order" in compared(a, passport(epoch(turned))).first_level.reason
+    turned[2] = dataclasses.replace(turned[2], fields=sample(77).fields)
+    assert "in another order" not in compared(a, passport(epoch(turned))).first_level.reason
+
+
 def noisy(seed, number=0):
     return epoch([sample(row, noise=(seed, row, number)) for row in range(20)], number)
 

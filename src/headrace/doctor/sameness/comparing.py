@@ -6,6 +6,8 @@ the orders are, targets and fields of the same samples are compared.
 
 from __future__ import annotations
 
+import collections
+import dataclasses
 from collections.abc import Iterable
 
 from headrace.doctor.evidence.equivalence import (
@@ -132,7 +134,21 @@ class _Comparison:
             return LevelResult(level=level, verdict="not asked", reason=none)
         if self.ids.kind == "contents":
             return self._contents(level)
-        return _as_result(level, compare_fields(self.pairs, fields))
+        found = _as_result(level, compare_fields(self.pairs, fields))
+        if found.verdict == "differs" and self.ids.kind == "rows" and self._is_renumbered():
+            reason = (
+                f"{found.reason}; the same contents come under other row numbers: the data sets are in another order"
+            )
+            return dataclasses.replace(found, reason=reason)
+        return found
+
+    def _is_renumbered(self) -> bool:
+        """True if both deliver the same contents, and only the rows are others."""
+        contents = Ids("contents", self.fixed)
+        return all(
+            collections.Counter(contents.of(one)) == collections.Counter(contents.of(other))
+            for one, other in self.epochs
+        )
 
     def _contents(self, level: Level) -> LevelResult:
         """Ids that are made of the contents: the same ids are the same contents."""

@@ -51,6 +51,9 @@ def _can_freeze(subject: Subject, *, is_keyed: bool) -> bool:
 
 def _notes(subject: Subject, loader: Any) -> list[str]:
     found = []
+    if len(subject.siblings) > 1:
+        name = next(name for name, one in subject.siblings.items() if one is subject)
+        found.append(f"is the loader {name}, the first of {len(subject.siblings)}")
     size, number = subject.batch_size, subject.num_samples
     if subject.drop_last:
         rest = "" if not size or not number or _draws_apart(loader) else f" of {number % size} samples"

@@ -103,7 +103,8 @@ def _id(first: Difference) -> str:
 
 def _side(side: DeliverySide) -> str:
     counts = ", ".join(f"{number:,}" for number in side.num_samples)
-    parts = [f"{side.spec}  ({side.kind}, {side.num_workers} workers): {counts or 'no'} samples"]
+    workers = f"{side.num_workers} worker{'' if side.num_workers == 1 else 's'}"
+    parts = [f"{side.spec}  ({side.kind}, {workers}): {counts or 'no'} samples"]
     parts += side.notes
     if side.num_refused:
         parts.append(f"refused {side.num_refused:,}: {', '.join(map(str, side.refused[:3]))}")
