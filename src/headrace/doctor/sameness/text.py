@@ -59,10 +59,8 @@ def _proven(found: Equivalence) -> str:
     """`E0-E4`, or `E0, E2, E3`."""
     proven = [one.level for one in found.levels if one.verdict == "proven"]
     numbers = [int(level[1]) for level in proven]
-    open_numbers = {
-        int(one.level[1]) for one in found.levels if one.verdict not in {"proven", "not asked"} or one.reason == ""
-    }
-    vacuous = {int(one.level[1]) for one in found.levels if one.verdict == "not asked" and one.reason} - open_numbers
+    # What there is nothing of does not break a row: without random fields, E0 to E3 and E5 are E0-E5.
+    vacuous = {int(one.level[1]) for one in found.levels if one.verdict == "not asked" and one.reason}
     if len(numbers) > 1 and set(range(numbers[0], numbers[-1] + 1)) <= set(numbers) | vacuous:
         return f"E{numbers[0]}-E{numbers[-1]}"
     return ", ".join(proven)

@@ -28,7 +28,6 @@ class Pair:
     batch: int
     a: Sample
     b: Sample
-    position_b: int
 
 
 Pairs = Sequence[Pair]
@@ -46,7 +45,6 @@ class FieldsCompared:
     """Fields that differ somewhere."""
     without_digest: tuple[str, ...]
     """Fields that have no bytes of their own somewhere."""
-    first_pair: Pair | None = None
 
 
 def pair_up(ids: Ids, one: Epoch, other: Epoch) -> Pairs:
@@ -63,9 +61,7 @@ def pair_up(ids: Ids, one: Epoch, other: Epoch) -> Pairs:
         if taken[sample_id] < len(places):
             at = places[taken[sample_id]]
             taken[sample_id] += 1
-            found.append(
-                Pair(sample_id, number, position, batches[position], one.samples[position], other.samples[at], at)
-            )
+            found.append(Pair(sample_id, number, position, batches[position], one.samples[position], other.samples[at]))
     return found
 
 
@@ -78,7 +74,6 @@ def compare_fields(epochs: Iterable[Pairs], fields: frozenset[str]) -> FieldsCom
     """Compares some fields of all matched samples that were digested."""
     num_compared = num_different = 0
     first: Difference | None = None
-    first_pair: Pair | None = None
     differing: dict[str, None] = {}
     without: dict[str, None] = {}
     for pair in (pair for pairs in epochs for pair in pairs):
@@ -97,7 +92,6 @@ def compare_fields(epochs: Iterable[Pairs], fields: frozenset[str]) -> FieldsCom
         num_different += bool(here)
         if here and first is None:
             field, a, b = here[0]
-            first_pair = pair
             first = Difference(
                 epoch=pair.epoch,
                 position=pair.position,
@@ -114,7 +108,6 @@ def compare_fields(epochs: Iterable[Pairs], fields: frozenset[str]) -> FieldsCom
         first=first,
         differing=tuple(differing),
         without_digest=tuple(without),
-        first_pair=first_pair,
     )
 
 
