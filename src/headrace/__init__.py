@@ -17,7 +17,7 @@ __version__ = "0.1.0"
 
 if TYPE_CHECKING:
     from headrace.contract import Contract, Field
-    from headrace.doctor.front import diagnose
+    from headrace.doctor.front import compare, diagnose
     from headrace.doctor.watch.block import watch
     from headrace.engine.failures import Replace, Skip
     from headrace.engine.loader import DataLoader
@@ -38,6 +38,7 @@ _HOME = {
     "Replace": "headrace.engine.failures",
     "Skip": "headrace.engine.failures",
     "arrays": "headrace.engine.plan",
+    "compare": "headrace.doctor.front",
     "diagnose": "headrace.doctor.front",
     "folder": "headrace.engine.plan",
     "image": "headrace.engine.transform.image",
@@ -57,6 +58,7 @@ __all__ = [
     "Replace",
     "Skip",
     "arrays",
+    "compare",
     "diagnose",
     "errors",
     "folder",

@@ -1,4 +1,4 @@
-"""`headrace.diagnose`: the doctor from Python and notebooks."""
+"""`headrace.diagnose` and `headrace.compare`: the doctor from Python and notebooks."""
 
 from __future__ import annotations
 
@@ -8,10 +8,49 @@ from typing import Any
 
 from headrace.doctor.diagnose import Options
 from headrace.doctor.diagnose import diagnose as _diagnose
+from headrace.doctor.evidence.equivalence import Equivalence, Level
 from headrace.doctor.report.model import Report
 from headrace.doctor.suppression import apply_comments
 
-__all__ = ["diagnose"]
+__all__ = ["compare", "diagnose"]
+
+
+def compare(
+    loader_a: Any,
+    loader_b: Any,
+    *,
+    levels: Sequence[Level] = ("E0", "E1", "E2", "E3", "E4"),
+    seed: int = 0,
+    epochs: int = 2,
+    samples: int | None = None,
+    budget_s: float = 90.0,
+) -> Equivalence:
+    """Says whether two loaders deliver the same data, and if not, which sample differs first.
+
+    Args:
+        loader_a: A loader or data set, or the text `train.py:make_loader`, as on the command line.
+        loader_b: The other one.
+        levels: What to compare: E0 samples, E1 order and batches, E2 targets, E3 fixed fields, E4 random fields, E5
+            delivered batches.
+        seed: Seed of the global generators of both, before each epoch.
+        epochs: Epochs to walk; two, because random draws must not repeat from one to the next.
+        samples: Only the first samples of each epoch; None: all.
+        budget_s: Seconds for everything together.
+
+    Returns:
+        The comparison: `found.verdict` (same, different, inconclusive), `found.levels` (each with verdict, reason and
+        first difference), `found.first_level` (the lowest that differs).
+
+    Raises:
+        TargetError: one of them is nothing that can be walked.
+
+    The loaders themselves are not touched: they are walked in forks of this process (Linux, macOS).
+    """
+    from headrace.doctor.sameness.compare import Options
+    from headrace.doctor.sameness.compare import compare as _compare
+
+    options = Options(levels=levels, seed=seed, num_epochs=epochs, max_samples=samples, budget_s=budget_s)
+    return _compare(loader_a, loader_b, options)
 
 
 def diagnose(

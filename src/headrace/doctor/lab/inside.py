@@ -1,6 +1,6 @@
 """What the lab's child runs: loads TARGET, then serves experiments until the lab is gone.
 
-    python -P -m headrace.doctor.lab.inside CONNECTION RECORDER DUMP PARENT TARGET
+    python -P -m headrace.doctor.lab.inside CONNECTION RECORDER DUMP PARENT TARGET [SEED]
 
 The first three are inherited descriptors; see `doctor.lab.launch` for the other ways in which it is started.
 """
@@ -34,13 +34,21 @@ def main(arguments: list[str]) -> None:
     """A child that is an interpreter of its own: output and session are set by whoever started it."""
     connection, recorder, dump, parent = map(int, arguments[:4])
     end_with(parent)
-    _serve_lab(lambda: load_target(arguments[4]), connection, recorder, dump)
+    seed = int(arguments[5]) if len(arguments) > 5 else None
+    _serve_lab(lambda: _load(arguments[4], seed), connection, recorder, dump)
 
 
-def run_spec(spec: str, descriptors: Descriptors, parent: int) -> None:
+def _load(spec: str, seed: int | None) -> Any:
+    """Loads TARGET; with a seed, what it draws while it is made is the same in each child."""
+    if seed is not None:
+        Bench.reseed(seed, "load")
+    return load_target(spec)
+
+
+def run_spec(spec: str, descriptors: Descriptors, parent: int, seed: int | None = None) -> None:
     """A child that is a fork of the nursery: loads TARGET, serves, returns."""
     _begin(descriptors, parent)
-    _serve_lab(lambda: load_target(spec), descriptors.connection, descriptors.recorder, descriptors.dump)
+    _serve_lab(lambda: _load(spec, seed), descriptors.connection, descriptors.recorder, descriptors.dump)
 
 
 def run_fork(target: Any, descriptors: Descriptors, parent: int) -> None:

@@ -33,23 +33,32 @@ NURSERY_END_S = 2.0
 """Seconds that a nursery has to end by itself when nobody needs it any more."""
 
 
-def launcher_for(spec: str) -> Launcher:
-    """Returns the fastest way there is on this platform to start children for a TARGET of the command line."""
-    return Nursery(spec) if sys.platform == "linux" else FreshStart(spec)
+def launcher_for(spec: str, *, seed: int | None = None) -> Launcher:
+    """Returns the fastest way there is on this platform to start children for a TARGET of the command line.
+
+    Args:
+        spec: TARGET.
+        seed: Seed of the global generators while TARGET is loaded, so that two children load the same. None: as they are.
+    """
+    return Nursery(spec, seed) if sys.platform == "linux" else FreshStart(spec, seed)
 
 
 class FreshStart:
     """A new interpreter for each child."""
 
-    def __init__(self, spec: str) -> None:
-        self._spec = spec
+    def __init__(self, spec: str, seed: int | None = None) -> None:
+        self._spec, self._seed = spec, seed
 
     def start(self, descriptors: Descriptors) -> Process:
         """Starts `python -m headrace.doctor.lab.inside`."""
         numbers = (descriptors.connection, descriptors.recorder, descriptors.dump)
         return subprocess.Popen(
             # -P: the folder in which one happens to be does not get in the way of the child's own imports.
-            [sys.executable, "-P", "-m", "headrace.doctor.lab.inside", *map(str, [*numbers, os.getpid()]), self._spec],
+            [
+                *(sys.executable, "-P", "-m", "headrace.doctor.lab.inside"),
+                *map(str, [*numbers, os.getpid()]),
+                *(self._spec, *([] if self._seed is None else [str(self._seed)])),
+            ],
             stdin=subprocess.DEVNULL,
             stdout=descriptors.output,
             stderr=descriptors.output,
@@ -68,8 +77,8 @@ class Nursery:
     It starts at once and imports while the caller does other things; it ends with its caller, even by SIGKILL.
     """
 
-    def __init__(self, spec: str) -> None:
-        self._spec = spec
+    def __init__(self, spec: str, seed: int | None = None) -> None:
+        self._spec, self._seed = spec, seed
         self._door, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         with theirs:
             self._process = subprocess.Popen(
@@ -81,16 +90,28 @@ class Nursery:
                 env={**os.environ, "PYTHONUNBUFFERED": "1"},
             )
 
-    def start(self, descriptors: Descriptors) -> Process:
+    def for_target(self, spec: str) -> Launcher:
+        """Returns what starts children for another TARGET out of this nursery, whose owner alone closes it."""
+        return _Guest(self, spec)
+
+    def start(self, descriptors: Descriptors, spec: str | None = None) -> Process:
         """Asks for a fork; waits until it is there.
+
+        Args:
+            descriptors: What the child inherits.
+            spec: TARGET. Default: the nursery's own.
 
         Raises:
             OSError: the nursery has ended.
         """
         told, tell = os.pipe()
-        request = json.dumps({"spec": self._spec, "cwd": _folder(), "env": dict(os.environ)}).encode(
-            "utf-8", "surrogateescape"
-        )
+        wanted = {
+            "spec": self._spec if spec is None else spec,
+            "seed": self._seed,
+            "cwd": _folder(),
+            "env": dict(os.environ),
+        }
+        request = json.dumps(wanted).encode("utf-8", "surrogateescape")
         numbers = [descriptors.connection, descriptors.recorder, descriptors.dump, descriptors.output, tell]
         try:
             # The environment may be larger than one packet: it travels through a file of its own.
@@ -108,6 +129,20 @@ class Nursery:
         except subprocess.TimeoutExpired:
             self._process.kill()
             self._process.wait()
+
+
+class _Guest:
+    """Starts children for one TARGET out of the nursery of another."""
+
+    def __init__(self, nursery: Nursery, spec: str) -> None:
+        self._nursery, self._spec = nursery, spec
+
+    def start(self, descriptors: Descriptors) -> Process:
+        """As `Nursery.start`."""
+        return self._nursery.start(descriptors, self._spec)
+
+    def close(self) -> None:
+        """The nursery is its owner's."""
 
 
 class _Nursed:

@@ -87,9 +87,8 @@ def _live(numbers: list[int]) -> None:
         with contextlib.suppress(OSError):
             os.chdir(request["cwd"])
     gc.unfreeze()
-    inside.run_spec(
-        request["spec"], Descriptors(connection=connection, recorder=recorder, dump=dump, output=output), os.getppid()
-    )
+    descriptors = Descriptors(connection=connection, recorder=recorder, dump=dump, output=output)
+    inside.run_spec(request["spec"], descriptors, os.getppid(), request["seed"])
 
 
 def _tell_ends(wakeup: socket.socket, tell: dict[int, int]) -> None:

@@ -163,11 +163,12 @@ class Subject:
         """Returns what a sample is read from, where the data set keeps it in one of the usual ways."""
         return None if self._plan is None else self._plan.locate(index)
 
-    def read(self, index: int, enter: Enter | None = None) -> Any:
+    def read(self, index: int, enter: Enter | None = None, *, seed: int = 0) -> Any:
         """Returns one sample, prepared exactly as the loader has it prepared.
 
-        A plan says its own stages through `enter`. Torch's loader prefers `__getitems__` where a data set has it. If a
-        sample fails, it is tried once more after the loader's `worker_init_fn`: some data sets are complete only then.
+        A plan says its own stages through `enter`, and its random stages draw by `seed`. Torch's loader prefers
+        `__getitems__` where a data set has it. If a sample fails, it is tried once more after the loader's
+        `worker_init_fn`: some data sets are complete only then.
 
         Raises:
             CannotExamine: the target is a stream.
@@ -175,7 +176,7 @@ class Subject:
         if self.is_iterable:
             raise CannotExamine(self.cannot["index"])
         try:
-            return self._read(index, enter)
+            return self._read(index, enter, seed)
         except Exception:
             if self._was_set_up:
                 raise
@@ -183,23 +184,23 @@ class Subject:
             if not set_up_as_worker(self.loader):
                 raise
             with contextlib.suppress(Exception):
-                return self._read(index, enter)
+                return self._read(index, enter, seed)
             raise  # it was not that: the first failure is the one to tell of
 
-    def _read(self, index: int, enter: Enter | None) -> Any:
+    def _read(self, index: int, enter: Enter | None, seed: int) -> Any:
         if self._plan is not None and self._plan is self.dataset:
-            return self._read_plan(self._plan, index, enter)
+            return self._read_plan(self._plan, index, enter, seed)
         if self.loader is not None and self.joins_samples and callable(getattr(self.dataset, "__getitems__", None)):
             return self.dataset.__getitems__([index])[0]
         return self.dataset[index]
 
     @staticmethod
-    def _read_plan(plan: Plan, index: int, enter: Enter | None) -> Any:
+    def _read_plan(plan: Plan, index: int, enter: Enter | None, seed: int) -> Any:
         (record,) = plan.read_many([index])
         return plan.apply_stages(
             record,
             sample_id=plan.sample_id(index),
-            seed=0,
+            seed=seed,
             epoch=0,
             enter=None if enter is None else lambda stage: enter(stage.name),
         )

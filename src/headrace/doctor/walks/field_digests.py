@@ -14,9 +14,10 @@ from typing import Any
 import numpy as np
 import xxhash
 
-from headrace.contract.view import as_array, flatten
+from headrace.contract.view import as_array, flatten, view_form
+from headrace.doctor.probes.digests import digest
 
-__all__ = ["Digests", "digest_fields", "is_same", "whole_digest"]
+__all__ = ["Digests", "digest_fields", "exact_digests", "is_same", "whole_digest"]
 
 Digests = Mapping[str, Sequence[Any] | None]
 """Field -> (digest, form, numbers of a float field or None); None: what has no bytes of its own and is not compared."""
@@ -48,6 +49,26 @@ def _digest(value: Any) -> Sequence[Any] | None:
     form = f"{array.dtype}[{', '.join(map(str, array.shape))}]"
     numbers = _numbers(content) if array.dtype.kind == "f" else None
     return xxhash.xxh3_64_hexdigest(content.tobytes()), form, numbers
+
+
+def exact_digests(sample: Any) -> dict[str, str | None]:
+    """Returns `int64[3]:` and a digest for every field, for a comparison bit for bit; None: it has no bytes of its own.
+
+    The digest is of dtype, shape and bytes: a number, an array and a tensor of the same dtype are the same value. What is
+    no array, text or bytes is pickled.
+    """
+    return {field: _exact(field, value) for field, value in flatten(sample)}
+
+
+def _exact(field: str, value: Any) -> str | None:
+    found = _digest(value)
+    if found is not None:
+        form = view_form(field, value)
+        # What numpy has no dtype for was widened: its own name tells it from what was wide before.
+        name = found[1] if form.kind != "tensor" else f"{form.dtype}[{', '.join(map(str, form.shape or ()))}]"
+        return f"{name}:{found[0]}"
+    other = digest(value)
+    return None if other is None else f"{type(value).__name__}:{other}"
 
 
 def _numbers(array: Any) -> list[float | str]:

@@ -14,7 +14,7 @@ import xxhash
 
 from headrace.doctor.probes.graph_walk import walk
 
-__all__ = ["GLOBALS", "States", "global_states", "held_states"]
+__all__ = ["GLOBALS", "States", "global_states", "held_generators", "held_states", "set_back"]
 
 States = dict[str, list[str]]
 """Name or path -> [state, origin, kind]."""
@@ -53,6 +53,23 @@ def held_states(**roots: Any) -> States:
                 kind = type(value)
                 found[path] = [*states, f"{kind.__module__.partition('.')[0]}.{kind.__qualname__}"]
     return found
+
+
+def held_generators(root: Any) -> list[Any]:
+    """Returns the generator objects that an object holds, however deep."""
+    found = (value for _, value in walk(root, "root", max_items=MAX_ITEMS))
+    return [value for value in found if not _is_global(value) and _of(value) is not None]
+
+
+def set_back(generator: Any, seed: int) -> None:
+    """Seeds a generator object anew; equal seeds, equal draws."""
+    if hasattr(generator, "manual_seed"):  # torch
+        generator.manual_seed(seed)
+    elif hasattr(generator, "seed"):  # random.Random, numpy's RandomState
+        generator.seed(seed % 2**32)
+    else:
+        bits = getattr(generator, "bit_generator", generator)
+        bits.state = type(bits)(seed).state
 
 
 def _is_global(value: Any) -> bool:

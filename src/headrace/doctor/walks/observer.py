@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import collections
 import contextlib
+import dataclasses
 import faulthandler
 import functools
 import importlib
@@ -18,17 +19,76 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
+from headrace.contract.view import as_array, flatten
 from headrace.doctor.lab.bench import Bench
 from headrace.doctor.stacks import innermost_at, is_user_code
-from headrace.doctor.walks.field_digests import digest_fields
-from headrace.doctor.walks.generators import global_states, held_states
+from headrace.doctor.subject.walking import key_in
+from headrace.doctor.walks.field_digests import digest_fields, exact_digests
+from headrace.doctor.walks.generators import global_states, held_generators, held_states, set_back
 from headrace.doctor.walks.journal import Journal
+from headrace.errors import SampleId
+from headrace.keys import derive_key
 
-__all__ = ["Observer", "name_index"]
+__all__ = ["HandedOver", "Note", "Observer", "Telling", "name_index", "note_sample"]
 
 NUM_SEARCHES = 8
 """Samples after which each worker's objects are searched for generators: enough to see a stream go on."""
 MESSAGE_CHARS = 300
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class Telling:
+    """What goes back with each batch, for a walk whose batches are wanted."""
+
+    one_in: int = 1
+    """Digest the fields of one in so many samples, chosen by a hash of the name: the same ones under any order."""
+    has_names: bool = True
+    """False for a stream: what its samples were asked for by is a place, and no name."""
+    freezes: bool = False
+    """True: all generators are set back to the same state before each sample, those that the data set holds too."""
+    wanted: str | int | None = None
+    """Name of the sample whose arrays go back as well."""
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class Note:
+    """One sample of a batch, as it went into the collate function."""
+
+    name: str | int | None
+    """The index that was asked for; None: not known, or a stream."""
+    key: SampleId | None
+    """What it calls itself; None: nothing."""
+    fields: dict[str, str | None] | None
+    """Digests; None: not among the chosen ones."""
+    is_none: bool = False
+    """True for None, which data sets return for what they cannot load, and collate functions leave out."""
+    arrays: dict[str, Any] | None = None
+    """Its numeric fields, if it was wanted."""
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class HandedOver:
+    """A batch as the loader's own collate function made it, and its samples."""
+
+    notes: list[Note]
+    batch: Any
+
+
+def note_sample(sample: Any, name: str | int | None, telling: Telling) -> Note:
+    """Returns what is told of one sample."""
+    key = key_in(sample)
+    told = name if name is not None else key
+    is_chosen = telling.one_in == 1 or told is None or derive_key("one in", told) % telling.one_in == 0
+    is_wanted = told is not None and told == telling.wanted
+    return Note(
+        name=name,
+        key=key,
+        fields=exact_digests(sample) if is_chosen else None,
+        is_none=sample is None,
+        arrays={field: array for field, value in flatten(sample) if (array := as_array(value)) is not None}
+        if is_wanted
+        else None,
+    )
 
 
 class Observer:
@@ -42,6 +102,7 @@ class Observer:
         user_collate: Callable[[Any], Any] | None,
         is_batched: bool,
         reseed: int | None = None,
+        telling: Telling | None = None,
     ) -> None:
         """Notes what to call.
 
@@ -52,10 +113,15 @@ class Observer:
             is_batched: False for a loader that hands over single samples.
             reseed: Seed for the global generators before each sample, so that equal reads can be compared; None: leave
                 them to the loader.
+            telling: What to tell of each sample beside the batch that the loader's own collate function makes. None: the
+                samples stay in the worker, and their number goes back.
         """
         self.folder = folder
         self._user_init, self._user_collate, self._is_batched = user_init, user_collate, is_batched
-        self._reseed = reseed
+        self._reseed, self._telling = reseed, telling
+        self._names: list[str | int | None] = []
+        """Of the samples that were prepared for the batch in hand."""
+        self._held: list[Any] = []
         self._dataset: Any = None
         self._journal: Journal | None = None
         self._depth = 0
@@ -79,11 +145,32 @@ class Observer:
             with self._doing("worker_init_fn"):
                 self._user_init(worker_id)
         self._dataset = importlib.import_module("torch.utils.data").get_worker_info().dataset
+        self._warm_up()
         hook(self._dataset, self)
         self._write("start", **self._states("start"))
 
-    def join(self, samples: Any) -> int:
-        """The collate_fn: the samples stay here; only their number goes back."""
+    def start_here(self, dataset: Any) -> None:
+        """In the place of `start` for a loader without workers. Its classes stay hooked: the process is the walk's own."""
+        self._journal = Journal(os.path.join(self.folder, "0.journal"))  # noqa: PTH118 - a text is at hand
+        self._dataset = dataset
+        self._warm_up()
+        hook(dataset, self)
+
+    def _warm_up(self) -> None:
+        """Has generators made that a data set makes with its first sample: only what is there can be set back."""
+        if self._telling is not None and self._telling.freezes and self._telling.has_names:
+            with contextlib.suppress(Exception):
+                self._dataset[0]
+
+    @property
+    def freezes(self) -> bool:
+        """True if generators are set back before each sample."""
+        return self._telling is not None and self._telling.freezes
+
+    def join(self, samples: Any) -> Any:
+        """The collate_fn: the samples stay here; only their number goes back, or what `telling` asks for."""
+        if self._telling is not None:
+            return self._hand_over(samples, self._telling)
         number = len(samples) if self._is_batched else 1
         if self._num_ended == 0:  # a data set that cannot be looked into
             for sample in samples if self._is_batched else [samples]:
@@ -93,6 +180,28 @@ class Observer:
                 self._user_collate(samples)
         self._write("batch", number=number, **self._states("batch"))
         return number
+
+    def _hand_over(self, samples: Any, telling: Telling) -> HandedOver:
+        several = list(samples) if self._is_batched else [samples]
+        # What was prepared for a batch that failed is left behind.
+        is_known = telling.has_names and len(self._names) >= len(several)
+        names = self._names[-len(several) :] if is_known else [None] * len(several)
+        self._names = []
+        notes = [note_sample(sample, name, telling) for sample, name in zip(several, names, strict=True)]
+        batch = samples
+        if self._user_collate is not None:
+            with self._doing("collate"):
+                batch = self._user_collate(samples)
+        self._write("batch", number=len(several))
+        return HandedOver(notes, batch)
+
+    def _freeze(self) -> None:
+        """Sets every generator back. What a data set makes on first use is searched for in the first samples."""
+        if self._num_ended <= NUM_SEARCHES:
+            self._held = held_generators([self._dataset, self._user_collate])
+        Bench.reseed(0, "frozen")
+        for generator in self._held:
+            set_back(generator, 0)
 
     # What the hooks call.
 
@@ -108,6 +217,8 @@ class Observer:
             with self._doing("sample", indices=[name_index(index) for index in indices]):
                 if self._reseed is not None:
                     Bench.reseed(self._reseed, *(name_index(index) for index in indices))
+                if self.freezes:
+                    self._freeze()
                 yield got
         finally:
             self._depth -= 1
@@ -116,7 +227,9 @@ class Observer:
             index = name_index(indices[place]) if place < len(indices) else None
             states = self._states("sample") if place == len(got) - 1 else {}
             self._num_ended += 1
-            self._write("end", index=index, fields=digest_fields(sample), wall_s=wall_s / len(got), **states)
+            self._names.append(index)
+            fields = digest_fields(sample) if self._telling is None else {}  # digested when they are handed over
+            self._write("end", index=index, fields=fields, wall_s=wall_s / len(got), **states)
 
     def note(self, at: str) -> None:
         """Writes an event that has nothing to it."""
@@ -238,6 +351,8 @@ def _hooked_items(kind: Any, dataset: Any, observer: Observer) -> Callable[..., 
             return original(self, indices)
         if is_loop and not callable(getattr(self.dataset, "__getitems__", None)):
             return [self[index] for index in indices]
+        if observer.freezes and len(indices) > 1:  # one generator state for each sample, whatever else is in its batch
+            return [sample for index in indices for sample in observed(self, [index])]
         with observer.sample(list(indices)) as got:
             samples = original(self, indices)
             got.extend(samples)
