@@ -227,8 +227,11 @@ class Observer:
             index = name_index(indices[place]) if place < len(indices) else None
             states = self._states("sample") if place == len(got) - 1 else {}
             self._num_ended += 1
-            self._names.append(index)
-            fields = digest_fields(sample) if self._telling is None else {}  # digested when they are handed over
+            if self._telling is None:
+                fields = digest_fields(sample)
+            else:  # digested when they are handed over
+                self._names.append(index)
+                fields = {}
             self._write("end", index=index, fields=fields, wall_s=wall_s / len(got), **states)
 
     def note(self, at: str) -> None:
