@@ -64,8 +64,6 @@ def _compare(blocks, place, shown, printed):
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
 def test_blocks_run_and_print_what_the_page_shows(blocks, page, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    # Whether the machine is busy while the page is tried is nothing that the page tells of.
-    (tmp_path / "pyproject.toml").write_text('[tool.headrace]\nignore = ["HR004"]\n', encoding="utf-8")
     shutil.copytree(ROOT / "examples", tmp_path / "examples")  # pages are read from the root of a checkout
     monkeypatch.syspath_prepend(str(tmp_path))
     namespace = {"__name__": f"page_{page.stem}"}

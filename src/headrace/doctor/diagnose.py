@@ -27,6 +27,8 @@ __all__ = ["Options", "diagnose"]
 
 QUICK_SAMPLES = 16
 """Enough for the first, the last and a few between; most faults that concern every sample show in one."""
+NOISY_HOST, ABOUT_SPEED = "HR004", "HR8"
+"""A busy machine matters to what timings say, and to nothing else: without such a finding it is no remark."""
 FEWEST_READABLE = 5
 """Fewer samples than this, out of more, prove nothing by their silence: one odd sample has no others to differ from."""
 
@@ -139,6 +141,8 @@ def diagnose(
     findings, skipped, cleared = judge(chosen, gathered.evidence, gathered.missing, splits[0] if others else None)
     for name, companion in others.items():
         _add_companion(name, companion, chosen, gathered, findings)
+    if not options.select and not any(row.code.startswith(ABOUT_SPEED) for row in findings):
+        findings = [row for row in findings if row.code != NOISY_HOST]
     findings.sort(key=lambda row: (SEVERITIES.index(row.severity), row.code))
     needs_samples = any(SampleReads in rule.needs for rule in chosen)
     is_conclusive = bool(cleared) and (not needs_samples or _saw_enough(gathered))

@@ -20,7 +20,8 @@ class NoisyHost(Rule):
         Where others use the cores, a loader is slow without any fault of its own, and two measurements of the same setting
         differ by more than any setting would bring. What is said about data and errors is not touched by it.
 
-        It is no fault of the loader: a remark, so that nobody tunes against noise.
+        It is no fault of the loader: a remark, so that nobody tunes against noise. It is made beside findings that rest on
+        timings (HR8xx), and where it is asked for (`--select HR004`).
         """
     experiment = "The kernel's pressure information (/proc/pressure/cpu) is read."
     needs = (MachineFacts,)
