@@ -14,21 +14,19 @@ from headrace import __version__
 from headrace.contract import Contract
 from headrace.doctor.evidence import Evidence, SampleReads, WorkerStreams
 from headrace.doctor.gathering import Gathering, Wishes, gather
-from headrace.doctor.judging import SEVERITIES, judge
+from headrace.doctor.judging import SEVERITIES, judge, standing
 from headrace.doctor.lab.launch import ForkOfCaller
 from headrace.doctor.lab.outside import Budget, Lab
 from headrace.doctor.report.environment import describe_environment
 from headrace.doctor.report.model import FindingRow, Report
 from headrace.doctor.rule import Rule
-from headrace.doctor.subject.target import check_spec, check_target
+from headrace.doctor.subject.target import check
 from headrace.errors import ConfigurationError
 
 __all__ = ["Options", "diagnose"]
 
 QUICK_SAMPLES = 16
 """Enough for the first, the last and a few between; most faults that concern every sample show in one."""
-NOISY_HOST, ABOUT_SPEED = "HR004", "HR8"
-"""A busy machine matters to what timings say, and to nothing else: without such a finding it is no remark."""
 FEWEST_READABLE = 5
 """Fewer samples than this, out of more, prove nothing by their silence: one odd sample has no others to differ from."""
 
@@ -118,14 +116,7 @@ def diagnose(
     """
     options = options or Options()
     is_spec = isinstance(target, str)
-    if is_spec:
-        check_spec(target)
-    else:
-        check_target(target)
-        if not hasattr(os, "fork"):
-            raise ConfigurationError(
-                "an object can only be examined where processes can fork", do="headrace diagnose train.py:make_loader"
-            )
+    check(target, do="headrace diagnose train.py:make_loader")
     target_spec = target if is_spec else _name_of(target)
     if options.contract is not None:
         Contract.load(options.contract)  # a misspelt key should not wait for the data
@@ -141,8 +132,8 @@ def diagnose(
     findings, skipped, cleared = judge(chosen, gathered.evidence, gathered.missing, splits[0] if others else None)
     for name, companion in others.items():
         _add_companion(name, companion, chosen, gathered, findings)
-    if not options.select and not any(row.code.startswith(ABOUT_SPEED) for row in findings):
-        findings = [row for row in findings if row.code != NOISY_HOST]
+    if not options.select:
+        findings = standing(chosen, findings)
     findings.sort(key=lambda row: (SEVERITIES.index(row.severity), row.code))
     needs_samples = any(SampleReads in rule.needs for rule in chosen)
     is_conclusive = bool(cleared) and (not needs_samples or _saw_enough(gathered))

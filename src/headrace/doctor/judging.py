@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import traceback
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import msgspec
@@ -13,10 +13,16 @@ from headrace.doctor.evidence import Evidence
 from headrace.doctor.report.model import ChosenFix, FindingRow, SkippedRow
 from headrace.doctor.rule import Finding, Rule
 
-__all__ = ["SEVERITIES", "judge"]
+__all__ = ["SEVERITIES", "judge", "standing"]
 
 SEVERITIES = ("error", "warning", "info")
 """The worst first."""
+
+
+def standing(rules: Iterable[Rule], findings: Sequence[FindingRow]) -> list[FindingRow]:
+    """Returns the findings without those that only matter beside others which are not there; see `Rule.beside`."""
+    beside = {rule.code: rule.beside for rule in rules}
+    return [row for row in findings if any(one.code.startswith(beside.get(row.code, "")) for one in findings)]
 
 
 def judge(

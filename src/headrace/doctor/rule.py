@@ -86,6 +86,8 @@ class Rule:
     """Evidence that `judge` takes, in order; if one is missing the rule is skipped with the reason."""
     fix: ClassVar[Fix]
     references: ClassVar[tuple[str, ...]] = ()
+    beside: ClassVar[str] = ""
+    """What the codes begin with beside which alone a finding matters, unless the rule is asked for; empty: it always does."""
     """Public reports of the fault, as repository#number, or pages."""
     sick: ClassVar[tuple[Example, ...]]
     healthy: ClassVar[tuple[Example, ...]]

@@ -7,7 +7,10 @@ from typing import Literal
 
 from headrace.doctor.evidence.base import Evidence
 
-__all__ = ["StageTimes", "StageTrace", "WorkerTrace"]
+__all__ = ["MOST_OF_WAITING", "StageTimes", "StageTrace", "WorkerTrace"]
+
+MOST_OF_WAITING = 0.8
+"""Share of all waiting that counts as most of it."""
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)

@@ -13,6 +13,8 @@ from typing import Literal
 import numpy as np
 import numpy.typing as npt
 
+from headrace.doctor.statistics.slopes import slopes_between
+
 __all__ = ["MemoryGrowth", "judge_growth", "theil_sen"]
 
 FEWEST_MOMENTS = 16
@@ -70,12 +72,10 @@ def theil_sen(x: Sequence[float], y: Sequence[float]) -> float:
     if len(places) > _MOST_POINTS:
         chosen = np.linspace(0, len(places) - 1, _MOST_POINTS).round().astype(np.intp)
         places, values = places[chosen], values[chosen]
-    first, second = np.triu_indices(len(places), 1)
-    apart = places[second] - places[first]
-    if not apart.any():
+    slopes = slopes_between(places, values)
+    if not slopes.size:
         raise ValueError("a slope needs two points at different places")
-    is_apart = apart != 0
-    return float(np.median((values[second] - values[first])[is_apart] / apart[is_apart]))
+    return float(np.median(slopes))
 
 
 def judge_growth(

@@ -17,7 +17,7 @@ import types
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
-from headrace.doctor.lab import spies
+from headrace.doctor.lab.spies import without_spy
 from headrace.doctor.stacks import is_doctors, is_user_code
 
 __all__ = ["walk"]
@@ -52,22 +52,13 @@ def walk(
     seen: dict[int, Any] = {}
     while pending and len(seen) < max_items:
         path, wrapped, depth = pending.popleft()
-        value = _without_spy(wrapped)
+        value = without_spy(wrapped)
         if isinstance(value, _PLAIN) or id(value) in seen or not _says_its_class(value) or is_doctors(value):
             continue
         seen[id(value)] = value
         yield path, value
         if depth < max_depth:
             pending.extend((_joined(path, step), held, depth + 1) for step, held in _inside(value))
-
-
-def _without_spy(value: Any) -> Any:
-    """A transform or function that a spy of ours stands for: the user knows only that."""
-    if isinstance(value, types.FunctionType) and is_doctors(value):
-        return vars(value).get("__wrapped__", value)
-    if not type(value).__module__.startswith(spies.__name__):
-        return value
-    return _own_dict(value).get("_entered", (None, value))[1]
 
 
 def _says_its_class(value: Any) -> bool:

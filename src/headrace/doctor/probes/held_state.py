@@ -22,6 +22,7 @@ import numpy as np
 import numpy.typing as npt
 import xxhash
 
+from headrace.doctor.lab.spies import without_spy
 from headrace.doctor.probes.generators import get_state, is_generator, is_global, set_state
 from headrace.doctor.stacks import is_doctors
 
@@ -228,8 +229,8 @@ class HeldState:
             if len(self._seen) > MAX_NODES or time.monotonic() > deadline:
                 return False
             path, value, is_of_sample = pending.popleft()
-            value = _unwrapped(value)
-            if isinstance(value, _SKIPPED) or id(value) in self._seen or (is_doctors(value) and not _stands_for(value)):
+            value = without_spy(value)
+            if isinstance(value, _SKIPPED) or id(value) in self._seen or is_doctors(value):
                 continue
             self._seen[id(value)] = value  # kept alive, or another object could get its id
             try:
@@ -324,20 +325,6 @@ class HeldState:
             return list(keys)
         own = [key for key in self._keys if _hashable_in(key, keys)]
         return list(dict.fromkeys([*own, *(key for key, _ in zip(keys, range(4), strict=False))]))
-
-
-def _unwrapped(value: Any) -> Any:
-    """The transform that the bench stands in front of."""
-    try:
-        held = object.__getattribute__(value, "__dict__").get("_entered")
-    except (AttributeError, TypeError):
-        return value
-    return held[1] if isinstance(held, tuple) and len(held) == 2 else value
-
-
-def _stands_for(value: Any) -> bool:
-    """True for a spy around a function: the function is what is looked into."""
-    return isinstance(value, types.FunctionType) and hasattr(value, "__wrapped__")
 
 
 def _inside_function(path: str, function: Any) -> Iterator[tuple[str, Any, bool]]:

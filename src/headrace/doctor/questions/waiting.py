@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 from typing import Literal
 
-from headrace.doctor.evidence.stages import StageTimes, StageTrace
+from headrace.doctor.evidence.stages import MOST_OF_WAITING, StageTimes, StageTrace
 
 __all__ = [
     "FEWEST_S",
@@ -110,7 +110,7 @@ def longest_waits(trace: StageTrace) -> tuple[int, float]:
     """Returns (number of the few steps that hold most of the waiting, which part of it they hold)."""
     if trace.worst_wait_s >= TAIL * trace.wait_s:
         return trace.num_worst, trace.worst_wait_s / max(trace.wait_s, 1e-9)
-    return trace.num_holding, 0.8
+    return trace.num_holding, MOST_OF_WAITING
 
 
 def stage_of(trace: StageTrace) -> tuple[Stage, float] | None:

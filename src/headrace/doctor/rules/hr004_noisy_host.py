@@ -25,6 +25,7 @@ class NoisyHost(Rule):
         """
     experiment = "The kernel's pressure information (/proc/pressure/cpu) is read."
     needs = (MachineFacts,)
+    beside = "HR8"
     fix = Fix(text="Measure again when the machine is quiet.", safety="same data", snippet="$ cat /proc/pressure/cpu")
     references = ("Linux, PSI - Pressure Stall Information",)
 

@@ -24,7 +24,7 @@ from headrace.doctor.sameness.draws import in_hands
 from headrace.doctor.sameness.fields import FindTraits, traits_of_walks
 from headrace.doctor.sameness.looking import describe_arrays
 from headrace.doctor.sameness.passport import Batch, Epoch, Introduction, Passport, Sample, Stopped, Traits
-from headrace.doctor.subject.target import check_spec, check_target
+from headrace.doctor.subject.target import check
 from headrace.doctor.walks.observer import Telling
 from headrace.errors import ConfigurationError, TargetError
 
@@ -99,14 +99,7 @@ def compare(
     options = options or Options()
     targets = (target_a, target_b)
     for target in targets:
-        if isinstance(target, str):
-            check_spec(target)
-        else:
-            check_target(target)
-            if not hasattr(os, "fork"):
-                raise ConfigurationError(
-                    "an object can only be walked where processes can fork", do="headrace compare a.py:make b.py:make"
-                )
+        check(target, do="headrace compare a.py:make b.py:make")
     budget = Budget(options.budget_s)
     say = progress or (lambda _: None)
     with tempfile.TemporaryDirectory(prefix="headrace-", ignore_cleanup_errors=True) as folder:

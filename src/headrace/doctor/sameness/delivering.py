@@ -24,6 +24,7 @@ from headrace.doctor.stacks import innermost_at
 from headrace.doctor.subject import Subject
 from headrace.doctor.subject.kind import CannotExamine
 from headrace.doctor.subject.samplers import set_epoch_holders
+from headrace.doctor.subject.walking import end_pass
 from headrace.doctor.walks.field_digests import exact_digests
 from headrace.doctor.walks.journal import read_journal
 from headrace.doctor.walks.observer import Note, Telling
@@ -167,11 +168,9 @@ class WalkDelivery:
 
 
 def _leave(batches: Any) -> None:
-    """Ends a pass before its end, and the workers of it."""
-    close = getattr(batches, "_shutdown_workers", None) or getattr(batches, "close", None)
-    if callable(close):
-        with contextlib.suppress(Exception):
-            close()
+    """Ends a pass before its end; what it raises then has no part in what was delivered."""
+    with contextlib.suppress(Exception):
+        end_pass(batches)
 
 
 def _is_our_own(error: BaseException) -> bool:

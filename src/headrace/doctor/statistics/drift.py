@@ -10,6 +10,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from headrace.doctor.statistics.interval import Interval
+from headrace.doctor.statistics.slopes import slopes_between
 
 __all__ = ["Drift", "theil_sen"]
 
@@ -52,12 +53,9 @@ def theil_sen(began_s: Sequence[float], rates_per_s: Sequence[float]) -> Drift:
     Source: P. K. Sen, Estimates of the regression coefficient based on Kendall's tau, 1968.
     """
     times, logs = np.asarray(began_s, dtype=np.float64), np.log(np.asarray(rates_per_s, dtype=np.float64))
-    first, second = np.triu_indices(times.size, k=1)
-    gaps, rises = times[second] - times[first], logs[second] - logs[first]
-    is_apart = gaps != 0
-    if not is_apart.any():
+    slopes = slopes_between(times, logs)
+    if not slopes.size:
         raise ValueError("a drift needs rounds at two different times")
-    slopes = np.sort(rises[is_apart] / gaps[is_apart])
     return Drift(
         log_per_s=float(np.median(slopes)),
         interval_log_per_s=_interval(slopes, times.size),

@@ -8,7 +8,7 @@ from typing import Any
 
 from headrace.doctor.subject.iterables import Reiterable
 from headrace.doctor.subject.kinds import ACCEPTED, find_kind, is_known_loader
-from headrace.doctor.subject.looking import attribute, class_name, descends_from
+from headrace.doctor.subject.looking import CLASSES, attribute, class_name, descends_from
 from headrace.errors import TargetError
 
 __all__ = ["is_group", "loaders_in", "split_up"]
@@ -162,7 +162,7 @@ def _of_trainer(trainer: Any) -> _Named:
     classes = _classes_of(attribute(trainer, "model"))
     for loader in named.values() if classes is not None else ():
         with contextlib.suppress(AttributeError, TypeError):  # a loader that takes no attributes
-            loader._headrace_classes = classes
+            setattr(loader, CLASSES, classes)
     return named
 
 

@@ -18,9 +18,9 @@ from typing import Any
 from headrace.doctor.stacks import innermost_at
 from headrace.doctor.subject.groups import is_group
 from headrace.doctor.subject.kinds import ACCEPTED, is_known_loader
-from headrace.errors import TargetError, nearest
+from headrace.errors import ConfigurationError, TargetError, nearest
 
-__all__ = ["check_spec", "check_target", "load_attribute", "load_target"]
+__all__ = ["check", "check_spec", "check_target", "load_attribute", "load_target"]
 
 _FORMS = "train.py:make_loader    (a file), or package.module:attribute"
 _LOADER_NAME = re.compile(r"load|data|train|val|test", re.IGNORECASE)
@@ -60,6 +60,25 @@ def check_target(value: Any) -> Any:
     """
     _check_is_data(value, "the object is", "of the caller")
     return value
+
+
+def check(target: Any, *, do: str) -> None:
+    """Checks what a command or a caller wants examined: a TARGET in words, or an object, which needs forks.
+
+    Args:
+        target: The text or the object.
+        do: What to type where processes cannot fork.
+
+    Raises:
+        TargetError: the text can name nothing, or the object is no data.
+        ConfigurationError: an object, and no forks.
+    """
+    if isinstance(target, str):
+        check_spec(target)
+        return
+    check_target(target)
+    if not hasattr(os, "fork"):
+        raise ConfigurationError("an object can only be examined where processes can fork", do=do)
 
 
 def load_attribute(spec: str) -> Any:

@@ -8,7 +8,7 @@ from typing import Any
 
 from headrace.errors import SampleId
 
-__all__ = ["Walk", "key_in", "split_batch"]
+__all__ = ["Walk", "end_pass", "key_in", "split_batch"]
 
 KEY_NAMES = ("__key__",)
 """WebDataset's name for the key of a sample; its users keep it when they convert their data."""
@@ -94,10 +94,15 @@ class Walk(Iterator[Any]):
 
     def close(self) -> None:
         """Ends the pass, and the workers that torch may have started for it."""
-        for name in ("_shutdown_workers", "close"):
-            end = getattr(self._items, name, None)
-            if callable(end):
-                end()
+        end_pass(self._items)
+
+
+def end_pass(items: Any) -> None:
+    """Ends a pass before its end, and the workers that torch may have started for it."""
+    for name in ("_shutdown_workers", "close"):
+        end = getattr(items, name, None)
+        if callable(end):
+            end()
 
 
 def key_in(sample: Any) -> SampleId | None:

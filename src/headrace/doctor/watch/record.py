@@ -9,7 +9,7 @@ from collections.abc import Callable, Sequence
 from typing import Any, Literal
 
 from headrace.doctor.evidence.passes import LoaderTrace, PassTrace
-from headrace.doctor.evidence.stages import StageTrace, WorkerTrace
+from headrace.doctor.evidence.stages import MOST_OF_WAITING, StageTrace, WorkerTrace
 from headrace.doctor.watch.board import Board, Slot
 from headrace.doctor.watch.drawn import Drawn, Roots
 from headrace.doctor.watch.meter import Meter
@@ -288,7 +288,7 @@ class LoaderRecord:
             wait_shares=waits.shares,
             worst_wait_s=worst_wait_s,
             num_worst=num_worst,
-            num_holding=waits.num_holding(0.8),
+            num_holding=waits.num_holding(MOST_OF_WAITING),
             num_waited=waits.num_longer(waits.median_own_s / 20),
             handover_s=waits.handover_s if waits.num_handovers >= 0.9 * waits.num_steps else None,
             num_measured=round(total[Slot.BATCHES]),

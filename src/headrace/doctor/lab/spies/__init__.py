@@ -15,9 +15,9 @@ from headrace.doctor.lab.bench import Bench
 from headrace.doctor.lab.spies import opencv, pillow, readers
 from headrace.doctor.lab.spies.files import describe_files, spy_on_open
 from headrace.doctor.lab.spies.hooks import when_imported
-from headrace.doctor.lab.spies.transforms import enter_transforms
+from headrace.doctor.lab.spies.transforms import enter_transforms, without_spy
 
-__all__ = ["describe_files", "enter_transforms", "install"]
+__all__ = ["describe_files", "enter_transforms", "install", "without_spy"]
 
 
 def install(bench: Bench) -> None:

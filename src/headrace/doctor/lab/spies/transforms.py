@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import types
 from collections.abc import Callable, Iterable
 from typing import Any
 
 from headrace.doctor.lab.bench import Bench
+from headrace.doctor.stacks import is_doctors
 
-__all__ = ["enter_transforms"]
+__all__ = ["enter_transforms", "without_spy"]
 
 
 def enter_transforms(bench: Bench, slots: Iterable[tuple[Any, str, Callable[..., Any]]]) -> None:
@@ -17,6 +19,13 @@ def enter_transforms(bench: Bench, slots: Iterable[tuple[Any, str, Callable[...,
             setattr(holder, name, _Entered(bench, function))
         except Exception:  # noqa: S112 - a data set that guards its attributes is examined without this stage
             continue
+
+
+def without_spy(value: Any) -> Any:
+    """Returns the transform or the function that a spy stands for, which is all that the user knows; else the value."""
+    if isinstance(value, types.FunctionType) and is_doctors(value):
+        return vars(value).get("__wrapped__", value)
+    return object.__getattribute__(value, "_entered")[1] if issubclass(type(value), _Entered) else value
 
 
 class _Entered:
