@@ -66,11 +66,21 @@ def test_a_steady_rise_is_a_leak(rise_mib, noise, seed):
     assert found.bytes_per_1000 == pytest.approx(rise_mib * MIB / 4, rel=0.2)
 
 
-@hypothesis.given(rises, noises, seeds, st.floats(4, 50))
-def test_filling_up_is_a_plateau(rise_mib, noise, seed, speed):
+def filling_up(rise_mib, noise, seed, speed):
     """Pages that workers copy by touching them: fast at first, until all are copied."""
-    run = a_run(lambda place: rise_mib * (1 - math.exp(-speed * place)), noise_mib=noise * rise_mib, seed=seed)
-    assert judge_growth(run).verdict == "plateau"
+    return a_run(lambda place: rise_mib * (1 - math.exp(-speed * place)), noise_mib=noise * rise_mib, seed=seed)
+
+
+@hypothesis.given(rises, noises, seeds, st.floats(5, 50))
+def test_filling_up_is_a_plateau(rise_mib, noise, seed, speed):
+    """8 % of what the first half grew is left to the second: far enough from the limit for any noise of the strategy."""
+    assert judge_growth(filling_up(rise_mib, noise, seed, speed)).verdict == "plateau"
+
+
+@hypothesis.given(rises, noises, seeds, st.floats(2.5, 5))
+def test_filling_up_is_never_a_leak(rise_mib, noise, seed, speed):
+    """Near the limit noise decides between the two other answers."""
+    assert judge_growth(filling_up(rise_mib, noise, seed, speed)).verdict != "leak"
 
 
 @hypothesis.given(rises, seeds, st.floats(0.6, 2.5))
