@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from hypothesis import strategies as st
 
-from headrace.doctor.measure.growth import judge_growth, theil_sen
+from headrace.doctor.meters.growth import judge_growth, theil_sen
 
 MIB = 1 << 20
 NUM = 80

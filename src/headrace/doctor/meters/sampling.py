@@ -18,8 +18,8 @@ import socket
 import sys
 import time
 
-from headrace.doctor.measure.control_group import control_group_of
-from headrace.doctor.measure.process_tree import ProcessTree, TreeMemory
+from headrace.doctor.meters.control_group import control_group_of
+from headrace.doctor.meters.process_tree import ProcessTree, TreeMemory
 
 __all__ = ["MOST_MOMENTS", "SHM", "Look", "Seen", "main"]
 

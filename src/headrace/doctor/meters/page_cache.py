@@ -23,8 +23,8 @@ import stat
 from collections.abc import Iterator, Sequence
 from typing import Literal
 
-from headrace.doctor.measure.mounts import Mount, mount_of, read_mounts
-from headrace.doctor.measure.resident_pages import PAGE, find_lookers, may_be_told, pages_between
+from headrace.doctor.meters.mounts import Mount, mount_of, read_mounts
+from headrace.doctor.meters.resident_pages import PAGE, find_lookers, may_be_told, pages_between
 
 __all__ = ["CacheLabel", "FileRange", "Residency", "evict", "label", "resident", "warm"]
 

@@ -11,10 +11,10 @@ from pathlib import Path
 
 import pytest
 
-from headrace.doctor.measure import page_cache, resident_pages
-from headrace.doctor.measure.mounts import Mount, mount_of_path, read_mounts
-from headrace.doctor.measure.page_cache import FileRange, Residency, evict, label, resident, warm
-from headrace.doctor.measure.resident_pages import PAGE, find_lookers, pages_between
+from headrace.doctor.meters import page_cache, resident_pages
+from headrace.doctor.meters.mounts import Mount, mount_of_path, read_mounts
+from headrace.doctor.meters.page_cache import FileRange, Residency, evict, label, resident, warm
+from headrace.doctor.meters.resident_pages import PAGE, find_lookers, pages_between
 
 MIB = 1 << 20
 SHM = "/dev/shm"
@@ -220,8 +220,8 @@ def test_files_of_others_are_not_believed(disk):
     disk.chmod(0o755)
     program = """
         import os, sys
-        from headrace.doctor.measure.page_cache import FileRange, evict, label, resident
-        from headrace.doctor.measure import mounts, resident_pages
+        from headrace.doctor.meters.page_cache import FileRange, evict, label, resident
+        from headrace.doctor.meters import mounts, resident_pages
         os.setgroups([]); os.setgid(65534); os.setuid(65534)
         print(label(resident([FileRange(sys.argv[1])])).why)
         print(label(evict([FileRange(sys.argv[1])])).label)
@@ -248,7 +248,7 @@ def test_an_overlay_is_asked_by_mapping(disk):
                                f"lowerdir={lower},upperdir={upper},workdir={work}", seen])
         if done.returncode:
             sys.exit(77)
-        from headrace.doctor.measure.page_cache import FileRange, evict, label, resident, warm
+        from headrace.doctor.meters.page_cache import FileRange, evict, label, resident, warm
         planned = [FileRange(seen + "/data")]
         for ask in (warm, evict, resident, warm, resident):
             found = ask(planned)

@@ -23,7 +23,7 @@ from typing import IO, Any, Self
 import numpy as np
 
 import headrace
-from headrace.doctor.measure.sampling import SHM
+from headrace.doctor.meters.sampling import SHM
 
 __all__ = ["MemoryMoment", "MemoryPeaks", "MemorySampler", "MemorySeries"]
 
@@ -161,7 +161,7 @@ class MemorySampler:
         self._told = tempfile.TemporaryFile()
         # Only the standard library is wanted there: no site, no user's modules, no environment variables.
         program = (
-            "import sys; sys.path.append(sys.argv[1]); from headrace.doctor.measure import sampling; "
+            "import sys; sys.path.append(sys.argv[1]); from headrace.doctor.meters import sampling; "
             "sampling.main(int(sys.argv[2]), int(sys.argv[3]), float(sys.argv[4]))"
         )
         place = str(pathlib.Path(headrace.__file__).parents[1])

@@ -15,11 +15,11 @@ from pathlib import Path
 import psutil
 import pytest
 
-from headrace.doctor.measure import memory, sampling
-from headrace.doctor.measure.control_group import ControlGroup, control_group_of
-from headrace.doctor.measure.growth import judge_growth
-from headrace.doctor.measure.memory import MemoryMoment, MemorySampler, MemorySeries
-from headrace.doctor.measure.process_tree import ProcessTree
+from headrace.doctor.meters import memory, sampling
+from headrace.doctor.meters.control_group import ControlGroup, control_group_of
+from headrace.doctor.meters.growth import judge_growth
+from headrace.doctor.meters.memory import MemoryMoment, MemorySampler, MemorySeries
+from headrace.doctor.meters.process_tree import ProcessTree
 
 MIB = 1 << 20
 
@@ -272,7 +272,7 @@ def test_processes_of_others_are_counted_as_unread(child):
     family = child("step()")
     program = """
         import os, sys
-        from headrace.doctor.measure.process_tree import ProcessTree
+        from headrace.doctor.meters.process_tree import ProcessTree
         os.setgroups([]); os.setgid(65534); os.setuid(65534)
         found = ProcessTree(int(sys.argv[1])).look()
         print(found.num_processes, found.num_unread, found.pss, found.rss > 0)
@@ -290,7 +290,7 @@ def test_without_the_kernels_list_of_children_all_processes_are_looked_at(child,
             os._exit(0)
         step()
     """)
-    monkeypatch.setattr("headrace.doctor.measure.process_tree.pathlib.Path.exists", lambda path: False)
+    monkeypatch.setattr("headrace.doctor.meters.process_tree.pathlib.Path.exists", lambda path: False)
     assert ProcessTree(family.pid).look().num_processes == 2
 
 
@@ -327,7 +327,7 @@ def test_elsewhere_nothing_is_started(monkeypatch):
 def test_a_killed_parent_leaves_no_side_process_although_its_workers_live_on(tmp_path):
     program = """
         import os, sys, time
-        from headrace.doctor.measure.memory import MemorySampler
+        from headrace.doctor.meters.memory import MemorySampler
         with MemorySampler() as sampler:
             worker = os.fork()
             if not worker:

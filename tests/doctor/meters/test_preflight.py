@@ -9,9 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from headrace.doctor.measure import preflight
-from headrace.doctor.measure.page_cache import FileRange, label
-from headrace.doctor.measure.preflight import judge_noise, look_before
+from headrace.doctor.meters import preflight
+from headrace.doctor.meters.page_cache import FileRange, label
+from headrace.doctor.meters.preflight import judge_noise, look_before
 from headrace.machine import usable_cores
 
 
@@ -61,7 +61,7 @@ def test_the_pressure_is_asked_if_it_is_not_given(monkeypatch):
 def test_looking_imports_no_torch_and_fixes_no_start_method():
     program = """
         import multiprocessing, sys
-        from headrace.doctor.measure.preflight import look_before
+        from headrace.doctor.meters.preflight import look_before
         found = look_before()
         assert found.torch_threads is None, found
         assert "torch" not in sys.modules

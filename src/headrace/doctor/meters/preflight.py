@@ -13,8 +13,8 @@ from typing import Any, Literal
 import psutil
 
 from headrace.doctor.evidence.system import MachineFacts
-from headrace.doctor.measure.control_group import control_group_of
-from headrace.doctor.measure.page_cache import FileRange, Residency, resident
+from headrace.doctor.meters.control_group import control_group_of
+from headrace.doctor.meters.page_cache import FileRange, Residency, resident
 from headrace.doctor.probes.machine import ask_machine
 from headrace.doctor.report.environment import describe_environment
 from headrace.doctor.report.model import Environment

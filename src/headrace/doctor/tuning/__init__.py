@@ -1,0 +1,1 @@
+"""`headrace tune`: the simplest setting that meets the need and delivers the same data."""
