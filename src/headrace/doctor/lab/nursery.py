@@ -17,9 +17,11 @@ import signal
 import socket
 import struct
 import sys
+import traceback
 from collections.abc import Iterator
 
 from headrace.doctor.lab import inside
+from headrace.doctor.lab.leaving import leave
 from headrace.doctor.lab.starting import Descriptors
 
 __all__ = ["main"]
@@ -29,7 +31,7 @@ NUM_DESCRIPTORS = 6
 
 
 def main(arguments: list[str]) -> None:
-    """Serves until the door closes. In a child, serves its lab and returns, so that the interpreter ends as it should."""
+    """Serves until the door closes. In a child, serves its lab and ends."""
     door, parent = socket.socket(fileno=int(arguments[0])), int(arguments[1])
     inside.end_with(parent)
     for name in ("numpy", "torch", "torch.utils.data"):
@@ -54,8 +56,7 @@ def main(arguments: list[str]) -> None:
                 selector.close()
                 for inherited in (door.detach(), wakeup.detach(), *tell.values()):
                     os.close(inherited)
-                _live(numbers)
-                return
+                leave(_live(numbers))
 
 
 def _fork(numbers: list[int], tell: dict[int, int]) -> bool:
@@ -72,8 +73,8 @@ def _fork(numbers: list[int], tell: dict[int, int]) -> bool:
     return True
 
 
-def _live(numbers: list[int]) -> None:
-    """The life of a child."""
+def _live(numbers: list[int]) -> int:
+    """The life of a child; returns its exit status."""
     connection, recorder, dump, output, tell_end, file = numbers
     signal.set_wakeup_fd(-1)
     signal.signal(signal.SIGCHLD, signal.SIG_DFL)
@@ -88,7 +89,14 @@ def _live(numbers: list[int]) -> None:
             os.chdir(request["cwd"])
     gc.unfreeze()
     descriptors = Descriptors(connection=connection, recorder=recorder, dump=dump, output=output)
-    inside.run_spec(request["spec"], descriptors, os.getppid(), request["seed"])
+    try:
+        inside.run_spec(request["spec"], descriptors, os.getppid(), request["seed"])
+    except SystemExit as error:
+        return error.code if isinstance(error.code, int) else int(error.code is not None)
+    except BaseException:
+        traceback.print_exc()
+        return 1
+    return 0
 
 
 def _tell_ends(wakeup: socket.socket, tell: dict[int, int]) -> None:

@@ -8,18 +8,17 @@ begins as in a fresh interpreter. A child has a session of its own and ends with
 
 from __future__ import annotations
 
-import atexit
 import contextlib
 import json
 import os
 import resource
 import signal
 import sys
-import threading
 from multiprocessing.connection import Connection
-from typing import Any, NoReturn
+from typing import Any
 
 from headrace.doctor.lab.inside import end_with
+from headrace.doctor.lab.leaving import leave
 from headrace.doctor.resume.calling import how_to_call
 from headrace.doctor.resume.recording import Recorder
 from headrace.doctor.stacks import user_traceback
@@ -42,23 +41,9 @@ def main(arguments: list[str]) -> None:
             pid = os.fork()
             if pid == 0:
                 connection.close()
-                _leave(_run(order))
+                leave(_run(order))
             connection.send(pid)
             connection.send(os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]))
-
-
-def _leave(code: int) -> NoReturn:
-    """Ends a forked child as Python ends: threads, then what was registered for the exit; but clears no memory.
-
-    Taking torch's modules apart takes longer than a run, and copies the pages that the fork shares.
-    """
-    try:
-        threading._shutdown()  # type: ignore[attr-defined] # what multiprocessing calls in its own children
-        atexit._run_exitfuncs()
-        sys.stdout.flush()
-        sys.stderr.flush()
-    finally:
-        os._exit(code)
 
 
 def _warm_up() -> None:
