@@ -81,6 +81,10 @@ def command(
     ranks: Annotated[
         int, typer.Option(metavar="N", min=2, help="Ranks to pretend to be, if the source speaks of ranks.")
     ] = 2,
+    rank_processes: Annotated[
+        bool,
+        typer.Option("--rank-processes", help="Run the ranks as processes of one gloo group, and compare them."),
+    ] = False,
     num_classes: Annotated[
         int | None, typer.Option(metavar="N", min=1, help="Number of classes, if the data set does not say it.")
     ] = None,
@@ -118,6 +122,7 @@ def command(
         contract=contract or settings.contract,
         num_classes=num_classes or settings.num_classes,
         ranks=ranks,
+        runs_ranks=rank_processes,
     )
     # What would end the command is looked at before the examination.
     files = {ReportFormat.html: html, ReportFormat.json: json, ReportFormat.sarif: sarif, ReportFormat.junit: junit}

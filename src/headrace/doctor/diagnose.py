@@ -59,6 +59,8 @@ class Options:
     """Number of classes. Default: what the data set says."""
     ranks: int = 2
     """Ranks of a distributed run to pretend to be, where the source speaks of ranks; TARGET's own number comes first."""
+    runs_ranks: bool = False
+    """Run the ranks as processes of one group, too; whether the source speaks of ranks or not."""
     seed: int = 0
     """Chooses the spread of samples, and seeds the global generators before each."""
 
@@ -86,6 +88,7 @@ class Options:
             contract=None if self.contract is None else os.fspath(self.contract),
             num_classes=self.num_classes,
             ranks=self.ranks,
+            runs_ranks=self.runs_ranks,
         )
 
 

@@ -41,6 +41,8 @@ class Wishes:
     """TARGET as typed, for what is read in its source; empty: an object that has no file."""
     ranks: int = 2
     """Ranks that are simulated."""
+    runs_ranks: bool = False
+    """True: they are run as processes, too."""
 
 
 @dataclasses.dataclass(slots=True)

@@ -20,15 +20,17 @@ from torch.utils.data import (
 )
 
 from headrace.doctor.evidence.orders import EpochCounts, Orders
-from headrace.doctor.evidence.ranks import Ranks, RankSeeds
+from headrace.doctor.evidence.ranks import RankFailures, Ranks, RankSeeds
 from headrace.doctor.evidence.splits import ClassMaps, SharedDataSets, SplitOverlap
 from headrace.doctor.experiments.epochs import WalkStream
 from headrace.doctor.experiments.orders import WalkSampler
+from headrace.doctor.experiments.rank_processes import RunRanks
 from headrace.doctor.experiments.ranks import PretendRanks
 from headrace.doctor.experiments.splits import CompareSplits
 from headrace.doctor.lab.bench import Bench
 from headrace.doctor.lab.outside import Budget, Lab
 from headrace.doctor.probes.sources import EpochCall, Source
+from headrace.doctor.rules.hr615_rank_failed import RankFailed
 from headrace.doctor.subject import Subject
 
 DATA = TensorDataset(torch.arange(60.0), torch.arange(60) // 15)
@@ -363,3 +365,96 @@ def test_a_fixed_rank_is_replaced_in_a_copy_of_the_sampler(pretend):
     ranks, _ = pretend("fixed")
     assert (ranks.how, ranks.world_size, ranks.num_union) == ("attributes", 4, 41)
     assert [share.num_samples for share in ranks.shares] == [11, 11, 11, 11]
+
+
+GROUPED = """
+import torch
+import torch.distributed as dist
+from torch.utils.data import DataLoader, DistributedSampler, Subset, TensorDataset
+
+dist.init_process_group("gloo")
+data = TensorDataset(torch.arange(41))
+
+def by_torch():
+    return DataLoader(data, batch_size=8, sampler=DistributedSampler(data))
+
+def by_random_parts():
+    order = torch.randperm(41)
+    agreed = order.clone()
+    dist.broadcast(agreed, src=0)  # a collective that is real: all ranks get what rank 0 drew
+    return DataLoader(Subset(data, agreed[dist.get_rank()::dist.get_world_size()].tolist()), batch_size=8)
+
+def raises_on_one():
+    if dist.get_rank() == 1:
+        raise LookupError("nothing for rank 1")
+    dist.barrier()
+    return by_torch()
+
+def exits_on_one():
+    if dist.get_rank() == 1:
+        import os
+        os._exit(3)
+    dist.barrier()
+    return by_torch()
+
+def left_alone():
+    if dist.get_rank() == 0 and dist.get_world_size() > 1:
+        dist.barrier()
+    return by_torch()
+"""
+
+
+@pytest.fixture
+def as_processes(tmp_path):
+    def run(name, world_size=2):
+        path = tmp_path / "grouped.py"
+        path.write_text(GROUPED)
+        spec = f"{path}:{name}"
+        plan = PretendRanks(
+            spec=spec,
+            split="",
+            world_size=world_size,
+            source=Source(),
+            role=None,
+            walk_s=30.0,
+            max_streamed=100,
+            seed=0,
+        )
+        records = []
+        with Lab(spec, budget=Budget(90.0), per_sample_s=60.0) as lab:  # loaded for no rank first, as rank 0 of 1
+            ending = lab.run(RunRanks(plan=plan, most_s=10.0), records.append)
+        assert ending.outcome == "done", ending
+        kinds = {type(one): one for one in records}
+        return kinds[RankFailures], kinds.get(Ranks)
+
+    return run
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("name", "num_repeats"), [("by_torch", 1), ("by_random_parts", 0)])
+def test_ranks_meet_in_one_group_and_draw_their_parts(as_processes, name, num_repeats):
+    failures, ranks = as_processes(name, world_size=3)
+    assert failures.failures == ()
+    assert (ranks.how, ranks.deals_out, ranks.num_rows, ranks.num_union) == ("processes", True, 41, 41)
+    assert sum(share.num_samples for share in ranks.shares) == 41 + num_repeats
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("name", "said"), [("raises_on_one", "LookupError: nothing for rank 1"), ("exits_on_one", "its process ended")]
+)
+def test_the_rank_that_fails_is_named_and_not_those_that_wait_for_it(as_processes, name, said):
+    failures, ranks = as_processes(name)
+    assert ranks is None
+    assert {one.rank: (one.is_waiting, one.error) for one in failures.failures}[1] == (False, said)
+    assert {one.rank: one.is_waiting for one in failures.failures}[0]
+    (finding,) = RankFailed().judge(failures)
+    assert finding.message.startswith(f"rank 1 of 2 fails: {said}")
+
+
+@pytest.mark.slow
+def test_a_collective_that_others_do_not_call_is_named_with_its_line(as_processes):
+    failures, _ = as_processes("left_alone")
+    (waits,) = [one for one in failures.failures if one.is_waiting]
+    assert waits.rank == 0
+    assert waits.at.endswith("grouped.py:33 in left_alone")

@@ -1,4 +1,4 @@
-"""What each rank of a distributed run would get: found by pretending to be each rank in turn, without a process group."""
+"""What each rank of a distributed run would get: found by pretending to be each rank in turn, or in processes of one group."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Literal
 
 from headrace.doctor.evidence.base import Evidence
 
-__all__ = ["Padding", "RankSeeds", "RankShare", "Ranks"]
+__all__ = ["Padding", "RankFailure", "RankFailures", "RankSeeds", "RankShare", "Ranks"]
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
@@ -33,9 +33,10 @@ class Ranks(Evidence):
     """The loader as each rank would have it."""
 
     world_size: int
-    how: Literal["environment", "attributes"]
+    how: Literal["environment", "attributes", "processes"]
     """environment: TARGET was made again with RANK and WORLD_SIZE set and torch.distributed answering accordingly;
-    attributes: TARGET fixes both, so a copy of its sampler was given each rank."""
+    attributes: TARGET fixes both, so a copy of its sampler was given each rank; processes: each rank was a process of its
+    own, in one gloo group."""
     sampler: str
     """Class of what deals samples out; else of the sampler or stream."""
     deals_out: bool
@@ -94,3 +95,25 @@ class RankSeeds(Evidence):
     framework: str | None = None
     """A library of the source that seeds workers by the rank itself; None: none."""
     role: Literal["train", "evaluation"] | None = None
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class RankFailure:
+    """One rank that did not come as far as its loader's last batch."""
+
+    rank: int
+    error: str
+    """Class and text of what was raised; for one that waits, of what its wait ended with."""
+    at: str | None
+    """`file:line in function` of the user's code; None: not known."""
+    is_waiting: bool = False
+    """True: it was in a collective, and the others were not, or were gone."""
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class RankFailures(Evidence):
+    """Ranks that ran as processes of one group."""
+
+    world_size: int
+    failures: tuple[RankFailure, ...]
+    """None: all ranks made their loaders and drew an epoch."""

@@ -33,7 +33,7 @@ from headrace.doctor.subject.samplers import (
 )
 from headrace.doctor.subject.worlds import Built, as_rank, base_seed, in_worker, load_again
 
-__all__ = ["STEP", "PretendRanks"]
+__all__ = ["STEP", "PretendRanks", "World", "plan_for"]
 
 MAX_SIMULATED = 8
 """Ranks at most where TARGET says how many there are: overlaps and padding show in a few."""
@@ -64,7 +64,10 @@ class PretendRanks:
     def run(self, subject: Subject, bench: Bench) -> Iterator[Evidence]:
         """One rank after another; what differs between them is told apart by the samples that each gets."""
         del subject  # made for no rank; each rank makes its own
-        worlds = [self._enter(rank, bench) for rank in range(self.world_size)]
+        yield from self.judge([self.enter(rank, bench) for rank in range(self.world_size)], bench)
+
+    def judge(self, worlds: Sequence[World], bench: Bench) -> Iterator[Evidence]:
+        """What the ranks' loaders say together."""
         first = worlds[0]
         follows = all(
             world.place is not None and (world.place.world_size, world.place.rank) == (self.world_size, rank)
@@ -77,7 +80,7 @@ class PretendRanks:
                 return  # TARGET fixes the rank when the sampler is made: the other ranks cannot be shown
             drawn = self._by_attributes(first, bench)
         deals_out = follows or is_fixed or self._depends_on_rank(drawn, bench)
-        ranks = self._ranks(worlds, drawn, "attributes" if is_fixed else "environment", deals_out)
+        ranks = self.describe(worlds, drawn, "attributes" if is_fixed else "environment", deals_out)
         yield ranks
         if ranks.deals_out or ranks.parallel_at:
             seeds = self._seeds(worlds, bench)
@@ -86,19 +89,25 @@ class PretendRanks:
 
     def _depends_on_rank(self, drawn: Sequence[Drawn], bench: Bench) -> bool:
         """From the same random state, do two ranks get different samples? Else an unseeded split tells them apart."""
-        return not _same(drawn) and not _same([drawn[0], self._enter(1, bench, start=0).drawn])
+        return not _same(drawn) and not _same([drawn[0], self.enter(1, bench, start=0).drawn])
 
-    def _enter(self, rank: int, bench: Bench, start: int | None = None) -> _World:
+    def enter(self, rank: int, bench: Bench, start: int | None = None) -> World:
+        """Makes TARGET as one rank would, and draws its epoch."""
+        with as_rank(rank, self.world_size):
+            return self.make(rank, bench, start)
+
+    def make(self, rank: int, bench: Bench, start: int | None = None) -> World:
+        """Makes TARGET in a process that is, or is told that it is, one rank."""
         # Processes of their own start from different random states.
         bench.reseed(self.seed, "rank", rank if start is None else start)
-        with as_rank(rank, self.world_size):
-            with bench.holding(None, None, stage=f"loader of rank {rank}"):
-                subject, built = load_again(self.spec, self.split)
-            state = _state()
-            place = None if subject.loader is None else rank_place(subject.loader)
-            return _World(rank, subject, built, place, state, _universe(subject), self._draw(subject, bench))
+        with bench.holding(None, None, stage=f"loader of rank {rank}"):
+            subject, built = load_again(self.spec, self.split)
+        state = _state()
+        place = None if subject.loader is None else rank_place(subject.loader)
+        return World(rank, subject, built, place, state, _universe(subject), self.draw(subject, bench))
 
-    def _draw(self, subject: Subject, bench: Bench) -> Drawn:
+    def draw(self, subject: Subject, bench: Bench) -> Drawn:
+        """One epoch of a loader: which samples, in which batches."""
         if subject.is_iterable:
             return walked(tagged(subject), bench, self.walk_s / self.world_size, self.max_streamed).drawn
         sampler = getattr(subject.loader, "batch_sampler", None)
@@ -109,7 +118,7 @@ class PretendRanks:
             drawn.ids = list(_root_ids(subject.dataset, rows))  # each rank may have a subset of its own
         return drawn
 
-    def _by_attributes(self, world: _World, bench: Bench) -> list[Drawn]:
+    def _by_attributes(self, world: World, bench: Bench) -> list[Drawn]:
         """The same sampler, told to be each rank in turn, from the same random state."""
         place = world.place
         assert place is not None
@@ -121,18 +130,19 @@ class PretendRanks:
                 setattr(place.holder, place.rank_name, rank)
                 bench.reseed(self.seed, "rank")
                 set_back()
-                drawn.append(self._draw(world.subject, bench))
+                drawn.append(self.draw(world.subject, bench))
         finally:
             setattr(place.holder, place.rank_name, own)
         return drawn
 
-    def _ranks(
+    def describe(
         self,
-        worlds: Sequence[_World],
+        worlds: Sequence[World],
         drawn: Sequence[Drawn],
-        how: Literal["environment", "attributes"],
+        how: Literal["environment", "attributes", "processes"],
         deals_out: bool,
     ) -> Ranks:
+        """The evidence."""
         world = worlds[0]
         subject, sets = world.subject, [set(one.ids) for one in drawn]
         num_rows = None if subject.is_iterable else len(set().union(*(one.universe for one in worlds)))
@@ -173,7 +183,7 @@ class PretendRanks:
             role=self.role,
         )
 
-    def _seeds(self, worlds: Sequence[_World], bench: Bench) -> RankSeeds | None:
+    def _seeds(self, worlds: Sequence[World], bench: Bench) -> RankSeeds | None:
         """Prepares rows as worker 0 of rank 0 and of rank 1 would (or the process itself, without workers)."""
         if len(worlds) < 2 or worlds[0].subject.is_iterable or not worlds[0].subject.num_samples:
             return None
@@ -207,7 +217,7 @@ _Place = tuple[Callable[[int], Any], int]
 
 
 @dataclasses.dataclass(slots=True)
-class _World:
+class World:
     """TARGET as one rank has it."""
 
     rank: int
@@ -220,7 +230,7 @@ class _World:
     """Rows that its data set has, told by the data sets underneath; empty for a stream."""
     drawn: Drawn
 
-    def is_alike(self, other: _World) -> bool:
+    def is_alike(self, other: World) -> bool:
         """True if both ranks stand at the same random state: something seeded both."""
         return bool(_state_digest(self.state) == _state_digest(other.state))
 
@@ -228,7 +238,7 @@ class _World:
 class _Reader:
     """Prepares rows in the state that a rank has."""
 
-    def __init__(self, world: _World, bench: Bench, seed: int | None) -> None:
+    def __init__(self, world: World, bench: Bench, seed: int | None) -> None:
         self._world, self._bench = world, bench
         _set_state(world.state)
         if seed is not None:
@@ -262,7 +272,7 @@ class _Reader:
         return found
 
 
-def _same_places(worlds: Sequence[_World], rows: Sequence[int]) -> tuple[list[_Place], list[_Place]]:
+def _same_places(worlds: Sequence[World], rows: Sequence[int]) -> tuple[list[_Place], list[_Place]]:
     """The same samples on ranks 0 and 1: by the loaders' data sets if both have them, else by those underneath."""
     one, other = worlds[0].subject, worlds[1].subject
     if other.num_samples == one.num_samples and _is_followed(one):
@@ -366,6 +376,21 @@ def _init_name(subject: Subject) -> str | None:
     return None if init is None else getattr(inner, "__qualname__", type(inner).__qualname__)
 
 
+def plan_for(round_: Round, source: Source) -> PretendRanks:
+    """The experiment with what the round knows."""
+    wishes = round_.wishes
+    return PretendRanks(
+        spec=wishes.spec,
+        split=round_.split,
+        world_size=max(2, wishes.ranks),
+        source=source,
+        role=role_of(round_, source),
+        walk_s=wishes.walk_s,
+        max_streamed=wishes.max_streamed,
+        seed=wishes.seed,
+    )
+
+
 class _Step:
     place = 320
     gives = (Ranks, RankSeeds)
@@ -380,16 +405,7 @@ class _Step:
         if round_.facts.collate is None:
             round_.found.lacks(self.gives, "a bare data set has no sampler; give the loader")
             return
-        experiment = PretendRanks(
-            spec=wishes.spec,
-            split=round_.split,
-            world_size=max(2, wishes.ranks),
-            source=source,
-            role=role_of(round_, source),
-            walk_s=wishes.walk_s,
-            max_streamed=wishes.max_streamed,
-            seed=wishes.seed,
-        )
+        experiment = plan_for(round_, source)
         round_.say("pretending to be each rank")
         records, ending = round_.ask(experiment)
         round_.found.note(experiment.name, ending, f"TARGET as each of {experiment.world_size} ranks would make it")

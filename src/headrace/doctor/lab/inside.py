@@ -25,6 +25,7 @@ from headrace.doctor.stacks import innermost_at, user_traceback
 from headrace.doctor.subject import Subject
 from headrace.doctor.subject.groups import split_up
 from headrace.doctor.subject.target import check_target, load_target
+from headrace.doctor.subject.worlds import stand_alone
 from headrace.errors import TargetError
 
 __all__ = ["end_with", "main", "run_fork", "run_spec"]
@@ -40,6 +41,7 @@ def main(arguments: list[str]) -> None:
 
 def _load(spec: str, seed: int | None) -> Any:
     """Loads TARGET; with a seed, what it draws while it is made is the same in each child."""
+    stand_alone()
     if seed is not None:
         Bench.reseed(seed, "load")
     return load_target(spec)

@@ -1,4 +1,4 @@
-"""Makes TARGET again as one rank of a distributed run would, in this process and without a process group.
+"""Makes TARGET again as one rank of a distributed run would: in this process alone, or as one of a group.
 
 Environment variables say the rank, torch.distributed answers accordingly, and the user's modules are executed anew, so
 that a rank that is read on import is read again. Only for a child that ends afterwards: modules stay replaced.
@@ -7,6 +7,7 @@ that a rank that is read on import is read again. Only for a child that ends aft
 from __future__ import annotations
 
 import contextlib
+import datetime as dt
 import importlib
 import os
 import sys
@@ -19,7 +20,7 @@ from headrace.doctor.subject.groups import split_up
 from headrace.doctor.subject.handle import Subject
 from headrace.doctor.subject.target import load_target
 
-__all__ = ["Built", "as_rank", "base_seed", "in_worker", "load_again"]
+__all__ = ["Built", "as_rank", "base_seed", "in_worker", "joined", "load_again", "stand_alone"]
 
 
 @contextlib.contextmanager
@@ -30,6 +31,71 @@ def as_rank(rank: int, world_size: int) -> Iterator[None]:
         rank: 0 up to, without, `world_size`.
         world_size: Ranks, all on this machine.
     """
+    with contextlib.ExitStack() as stack:
+        stack.enter_context(mock.patch.dict(os.environ, _environment(rank, world_size)))
+        for holder, name, answer in _answers(rank, world_size):
+            if hasattr(holder, name):
+                stack.enter_context(mock.patch.object(holder, name, answer))
+        yield
+
+
+def stand_alone() -> None:
+    """From here on, a group that the user's code sets up where no launcher said a rank has one member: this process.
+
+    For a child that examines what is otherwise started by torchrun. Where a rank is said, nothing is changed.
+    """
+    distributed = sys.modules.get("torch.distributed")
+    if distributed is None or not distributed.is_available():
+        return
+    begin = distributed.init_process_group
+
+    def begin_alone(*args: Any, **options: Any) -> None:
+        names_rank = "RANK" in os.environ or options.get("rank", -1) >= 0 or "store" in options
+        if names_rank or options.get("init_method", "env://") not in {None, "env://"} or len(args) > 1:
+            begin(*args, **options)
+        elif not distributed.is_initialized():
+            begin("gloo", store=distributed.HashStore(), rank=0, world_size=1)
+
+    for holder in (distributed, sys.modules.get("torch.distributed.distributed_c10d")):
+        if holder is not None:
+            holder.init_process_group = begin_alone  # type: ignore[attr-defined]
+
+
+@contextlib.contextmanager
+def joined(rank: int, world_size: int, store: str, *, most_s: float) -> Iterator[None]:
+    """In this block, this process is one rank of a group that all ranks have joined; collectives are real (gloo).
+
+    A group that the user's code sets up is this one.
+
+    Args:
+        rank: 0 up to, without, `world_size`.
+        world_size: Processes, all on this machine.
+        store: Path of a file that is not there yet, over which they meet.
+        most_s: Seconds after which a rank that waits for the others gives up, with an error.
+    """
+    distributed = importlib.import_module("torch.distributed")
+    inner = importlib.import_module("torch.distributed.distributed_c10d")
+    if distributed.is_initialized():  # TARGET was loaded in this process before, for no rank
+        distributed.destroy_process_group()
+    with contextlib.ExitStack() as stack:
+        stack.enter_context(mock.patch.dict(os.environ, _environment(rank, world_size)))
+        distributed.init_process_group(
+            "gloo",
+            init_method=f"file://{store}",
+            rank=rank,
+            world_size=world_size,
+            timeout=dt.timedelta(seconds=most_s),
+        )
+        stack.callback(distributed.destroy_process_group)
+        for holder in (distributed, inner):
+            for name in ("init_process_group", "destroy_process_group"):
+                stack.enter_context(mock.patch.object(holder, name, _saying(None)))
+        stack.enter_context(mock.patch.object(importlib.import_module("torch.cuda"), "set_device", _saying(None)))
+        yield
+
+
+def _environment(rank: int, world_size: int) -> dict[str, str]:
+    """What launchers tell their processes."""
     said = {
         "RANK": rank,
         "LOCAL_RANK": rank,
@@ -44,12 +110,7 @@ def as_rank(rank: int, world_size: int) -> Iterator[None]:
         "OMPI_COMM_WORLD_RANK": rank,
         "OMPI_COMM_WORLD_SIZE": world_size,
     }
-    with contextlib.ExitStack() as stack:
-        stack.enter_context(mock.patch.dict(os.environ, {name: str(value) for name, value in said.items()}))
-        for holder, name, answer in _answers(rank, world_size):
-            if hasattr(holder, name):
-                stack.enter_context(mock.patch.object(holder, name, answer))
-        yield
+    return {name: str(value) for name, value in said.items()}
 
 
 def _answers(rank: int, world_size: int) -> Iterator[tuple[Any, str, Any]]:
