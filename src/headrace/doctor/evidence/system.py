@@ -6,7 +6,12 @@ import dataclasses
 
 from headrace.doctor.evidence.base import Evidence
 
-__all__ = ["Container", "Containers", "Growth", "MachineFacts", "Pace", "ThreadPace"]
+__all__ = ["LOUD", "Container", "Containers", "Growth", "MachineFacts", "Pace", "ThreadPace"]
+
+
+LOUD = 40.0
+"""Percent of ten seconds in which something waited for a core, from which on only very large differences of speed can be
+told from the noise."""
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
