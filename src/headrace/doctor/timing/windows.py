@@ -87,9 +87,9 @@ def find_window(steps: Steps, epochs: Sequence[Epoch], crew: Crew) -> tuple[Wind
 
 def _stretch(number: int, epoch: Epoch, crew: Crew) -> tuple[int, int] | None:
     first = epoch.first + lead_of(crew, number)
-    last = epoch.last - max(0, math.ceil(crew.in_flight - epoch.num_left) if epoch.num_left < math.inf else 0)
-    if crew.runs_on and epoch.is_whole:
-        last = epoch.last
+    # Workers that run on have the next epoch to work for. `num_left` may be infinite.
+    tail = 0 if crew.runs_on else max(0, crew.in_flight - int(min(epoch.num_left, crew.in_flight)))
+    last = epoch.last - tail
     return (first, last) if last - first >= max(FEWEST_BATCHES, crew.num_workers) else None
 
 
