@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import math
+import sys
 import time
 from collections.abc import Callable, Iterator
 from typing import Any, ClassVar
@@ -24,7 +25,7 @@ from headrace.doctor.timing.passing import Passing
 from headrace.doctor.timing.realise import realise
 from headrace.doctor.timing.setting import AS_IT_IS, Setting
 from headrace.doctor.timing.tape import Goal, Tape
-from headrace.doctor.timing.timed import Amounts, Kind, Stage, Timed
+from headrace.doctor.timing.timed import Amounts, BatchMade, Kind, Stage, StageUse, Timed
 from headrace.doctor.timing.usage import Usage
 from headrace.doctor.timing.windows import find_window
 
@@ -215,7 +216,7 @@ class _Run:
         wish, steps = self.wish, self.tape.steps
         window, why = find_window(steps, self.tape.epochs, crew)
         num_samples = sum(steps.num_samples)
-        uses, made = ((), ()) if self.account is None else self.account.read()
+        uses, made = self._accounted()
         later = num_samples - self.num_settled
         since, share = (self.settled, num_samples / later) if later and self.num_settled else (self.begun, 1.0)
         return Timed(
@@ -235,10 +236,20 @@ class _Run:
             read_bytes=_difference(ended.read_bytes, self.begun.read_bytes),
             logical_bytes=_difference(ended.logical_bytes, self.begun.logical_bytes),
             batch_ids=None if self.names is None else self.names.names(),
-            batches_made=tuple(made),
-            uses=tuple(uses),
+            batches_made=made,
+            uses=uses,
             device=None if self.device is None else str(self.device),
         )
+
+    def _accounted(self) -> tuple[tuple[StageUse, ...], tuple[BatchMade, ...]]:
+        if self.account is None:
+            return (), ()
+        try:
+            uses, made = self.account.read()
+        except CannotExamine as error:  # what was timed is true all the same
+            self.why.append(error.what)
+            return (), ()
+        return tuple(uses), tuple(made)
 
 
 def _difference(after: int | None, before: int | None) -> int | None:
@@ -246,8 +257,6 @@ def _difference(after: int | None, before: int | None) -> int | None:
 
 
 def _has_device() -> bool:
-    import sys
-
     torch = sys.modules.get("torch")
     return torch is not None and bool(torch.cuda.is_available())
 
