@@ -50,7 +50,7 @@ def test_work_of_children_counts_while_they_live_and_after():
 
 
 def read_file(path):
-    with open(path, "rb", buffering=0) as file:
+    with path.open("rb", buffering=0) as file:
         while file.read(1 << 20):
             pass
 

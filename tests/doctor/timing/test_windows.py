@@ -186,7 +186,10 @@ def test_tiny_data_sets_have_the_rate_of_whole_epochs(sizes):
 def test_nothing_is_claimed_of_too_little():
     loader = LOADERS[0]
     steps, found = loader.run([4], left=50)
-    assert find_window(steps, found, loader.crew) == (None, "too few batches for a steady part: 4 in all")
+    assert find_window(steps, found, loader.crew) == (
+        None,
+        "too few batches for a steady part: 4 in all, and the first 16 belong to the start",
+    )
     empty = Steps(asked_s=(), got_s=(), end_s=0.0, epochs=(), num_samples=())
     assert find_window(empty, [], loader.crew) == (None, "no batch was delivered")
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import dataclasses
 import math
-import sys
 import time
 from collections.abc import Callable, Iterator
 from typing import Any, ClassVar
@@ -16,9 +15,10 @@ from headrace.doctor.timing.amounts import Tally
 from headrace.doctor.timing.consumer import Consumer, Step, Touch
 from headrace.doctor.timing.counting import SampleCounter
 from headrace.doctor.timing.crew import Crew, crew_of
+from headrace.doctor.timing.devices import device_in_use, has_device, is_on_device, on_device, synchronise
 from headrace.doctor.timing.floor import with_tiny_samples
 from headrace.doctor.timing.identities import Identities
-from headrace.doctor.timing.kept import device_in_use, first_batch, fresh, on_device, synchronise
+from headrace.doctor.timing.kept import Kept, first_batch
 from headrace.doctor.timing.loops import Loop
 from headrace.doctor.timing.marks import Marks
 from headrace.doctor.timing.passing import Passing
@@ -109,7 +109,7 @@ class _Run:
             raise CannotExamine(crew.alone)
         step = self._step()
         self.bench.reseed(self.wish.seed, "run")
-        batch, num_samples = self._kept(step) if kind in {"C", "Ct", "N"} else (None, 0)
+        kept, num_samples = self._kept(step) if kind in {"C", "Ct", "N"} else (Kept(None), 0)
         if kind not in {"L", "L0"}:
             crew = dataclasses.replace(crew, first_steps=WARMING_STEPS)
         before = None if self.names is None else self.names.begin_epoch
@@ -119,9 +119,9 @@ class _Run:
         began_s = time.monotonic()
         loop = self._loop(crew, began_s)
         if self.passing is None:
-            loop.over_kept(step, batch, num_samples)
+            loop.over_kept(step, kept, num_samples)
         elif kind == "N":
-            loop.beside_loader(self.passing, step, batch, num_samples)
+            loop.beside_loader(self.passing, step, kept, num_samples)
         else:
             loop.over_loader(self.passing, step)
         if device_in_use() is not None:
@@ -154,34 +154,39 @@ class _Run:
         self.bench.reseed(self.wish.seed, "training step")
         return self.wish.consumer.start()
 
-    def _kept(self, step: Step) -> tuple[Any, int]:
+    def _kept(self, step: Step) -> tuple[Kept, int]:
         """The batch that is kept, where the step wants it, and its number of samples."""
+        is_copied = self.wish.kind == "Ct"
+        if is_copied and not has_device():
+            raise CannotExamine("there is no CUDA device, so nothing is copied to one")
         self.marks.put("the first batch")
         batch = first_batch(self.subject, self.wish.setting)
         self.marks.take_off()
-        num_samples = self._counter()(batch)
-        if self.wish.kind == "Ct" and not _has_device():
-            raise CannotExamine("there is no CUDA device, so nothing is copied to one")
-        if not _has_device():
-            return batch, num_samples
-        step(fresh(batch))  # only now it is known whether the step puts anything on the device
+        if is_copied and is_on_device(batch):
+            raise CannotExamine("the loader delivers batches on the device, so the training step copies nothing")
+        kept, num_samples = Kept(batch), self._counter()(batch)
+        kept.try_out(step)  # only now it is known whether the step puts anything on a device
         self.device = device_in_use()
-        if self.device is None:
-            if self.wish.kind == "Ct":
-                raise CannotExamine("the training step puts nothing on the CUDA device, so nothing is copied to it")
-            return batch, num_samples
-        if self.wish.kind == "Ct":
-            return batch, num_samples
-        resident = on_device(batch, self.device)
+        if is_copied and self.device is None:
+            raise CannotExamine("the training step puts nothing on the CUDA device, so nothing is copied to it")
+        if self.device is not None and not is_copied:
+            kept = self._resident(kept, step)
+        if kept.is_changed:
+            self.why.append("the training step changes its batch in place: making a copy for each step is in this time")
+        return kept, num_samples
+
+    def _resident(self, kept: Kept, step: Step) -> Kept:
+        """The batch on the device, if the step takes it from there."""
+        resident = Kept(on_device(kept.take(), self.device))
         try:
-            step(fresh(resident))
+            resident.try_out(step)
         except Exception as error:
             said = f"{type(error).__name__}: {error}".partition("\n")[0]
             self.why.append(
                 f"the training step takes batches of the host only ({said}): their copy to the device is in it"
             )
-            return batch, num_samples
-        return resident, num_samples
+            return kept
+        return resident
 
     def _counter(self) -> SampleCounter:
         return SampleCounter(is_batched=self.subject.is_batched, batch_size=self.subject.batch_size)
@@ -254,11 +259,6 @@ class _Run:
 
 def _difference(after: int | None, before: int | None) -> int | None:
     return None if after is None or before is None else max(0, after - before)
-
-
-def _has_device() -> bool:
-    torch = sys.modules.get("torch")
-    return torch is not None and bool(torch.cuda.is_available())
 
 
 def _not_run(wish: TimedRun, why: str) -> Timed:
