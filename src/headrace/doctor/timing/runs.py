@@ -143,7 +143,7 @@ class _Run:
 
             self.account = Account(wish.folder)
             loader = self.account.wrap(subject, loader)
-        if wish.wants_ids:
+        if wish.wants_ids and wish.kind != "N":  # there the loader's batches are not those of the steps
             self.names = Identities(subject, loader)
             loader = self.names.loader
         return loader, crew_of(subject, loader)
