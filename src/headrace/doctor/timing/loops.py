@@ -64,7 +64,7 @@ class Loop:
                 step(batch)
                 num += 1
                 asked = now()
-                if num >= goal.lead and not self._is_settled:
+                if num >= goal.settles_after and not self._is_settled:
                     asked = self._settled()
                 is_over = goal.is_over(num, asked)
             if self._end(passing, num, asked, is_whole=is_whole, is_over=is_over):
@@ -81,7 +81,7 @@ class Loop:
             step(kept.take())
             num += 1
             asked = now()
-            if num >= goal.lead and not self._is_settled:
+            if num >= goal.settles_after and not self._is_settled:
                 asked = self._settled()
             is_over = goal.is_over(num, asked)
         tape.end_epoch(num, math.inf)
@@ -107,7 +107,7 @@ class Loop:
                     num += 1
                     drain.take_one()
                     asked = got = now()
-                    if num >= goal.lead and not self._is_settled:
+                    if num >= goal.settles_after and not self._is_settled:
                         asked = got = self._settled()
                     is_over = goal.is_over(num, asked)
                     is_whole = drain.is_at_end
