@@ -22,7 +22,7 @@ from typing import Any
 from headrace.contract.view import flatten
 from headrace.doctor.subject import Subject
 from headrace.doctor.subject.kind import CannotExamine
-from headrace.doctor.timing.fetchers import Change, Interposed, rows_of, with_change
+from headrace.doctor.timing.fetchers import Change, Interposed, interpose, rows_of, with_change
 from headrace.doctor.timing.stage_clock import (
     COLLATE,
     DECODE,
@@ -40,6 +40,7 @@ __all__ = ["Account"]
 
 _MADE = struct.Struct(f"<5q4d{2 * NUM_STAGES}d")
 """Pass, number in the pass, samples, bytes read, requests; began, fetched, made, slowest sample; walls and CPUs by stage."""
+_NUM_PLAIN = 9
 _SENT = struct.Struct("<dd")
 """Wall and CPU seconds of pickling one batch."""
 FOLDED_SHARE = 0.01
@@ -164,7 +165,8 @@ def _whole(path: pathlib.Path, size: int) -> bytes:
 def _records(path: pathlib.Path) -> Iterator[_Made]:
     worker = int(path.stem.partition("-")[0])
     for values in _MADE.iter_unpack(_whole(path, _MADE.size)):
-        yield _Made(path.stem, worker, *values[:9], values[9 : 9 + NUM_STAGES], values[9 + NUM_STAGES :])
+        plain, by_stage = values[:_NUM_PLAIN], values[_NUM_PLAIN:]
+        yield _Made(path.stem, worker, *plain, by_stage[:NUM_STAGES], by_stage[NUM_STAGES:])
 
 
 def _steady(made: list[_Made]) -> list[_Made]:
@@ -240,16 +242,15 @@ class _Noting(Change):
         self.epoch += 1  # the iterator that is being made is not counted yet
         path = f"{self.folder}/{worker}-{os.getpid()}"
         self._file = os.open(f"{path}.made", os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
-        put = queue.put
 
-        def put_and_note(item: Any, *arguments: Any, **options: Any) -> Any:
+        def put_and_note(put: Callable[..., Any], item: Any, *arguments: Any, **options: Any) -> Any:
             if _is_batch(item):
                 self._write(item[0])
             elif type(item) is tuple and type(item[0]).__name__ == "_ResumeIteration":
                 self.epoch += 1
             return put(item, *arguments, **options)
 
-        queue.put = put_and_note
+        interpose(queue, "put", put_and_note)
         queues: Any = multiprocessing.queues
         sent = os.open(f"{path}.sent", os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
         queues._ForkingPickler = _TimedPickler(queues._ForkingPickler, sent)
@@ -269,7 +270,7 @@ class _Noting(Change):
         else:
             fetcher.dataset = rows_of(fetcher.dataset, self._take, self._take_all)
         fetcher.collate_fn = functools.partial(self._join, fetcher.collate_fn)
-        fetcher.fetch = functools.partial(self._fetch, fetcher.fetch)
+        interpose(fetcher, "fetch", self._fetch)
 
     _writes_at_once = False
     """Without workers nothing is put."""
@@ -353,9 +354,8 @@ class _Noting(Change):
     def follow(self, iterator: Any) -> None:
         """Counts what is delivered, and times how it is taken."""
         self._begin_pass()
-        reset, next_data = iterator._reset, iterator._next_data
 
-        def reset_and_count(*arguments: Any, **options: Any) -> Any:
+        def reset_and_count(reset: Callable[..., Any], *arguments: Any, **options: Any) -> Any:
             self._begin_pass()
             self._is_resetting = True  # what is left of a pass that was broken off is thrown away
             try:
@@ -363,12 +363,13 @@ class _Noting(Change):
             finally:
                 self._is_resetting = False
 
-        def next_and_count() -> Any:
+        def next_and_count(next_data: Callable[[], Any]) -> Any:
             data = next_data()
             self.num_delivered[-1] += 1
             return data
 
-        iterator._reset, iterator._next_data = reset_and_count, next_and_count
+        interpose(iterator, "_reset", reset_and_count)
+        interpose(iterator, "_next_data", next_and_count)
         queue = getattr(iterator, "_worker_result_queue", None)
         if queue is not None:
             self._follow_queue(queue)
@@ -379,7 +380,7 @@ class _Noting(Change):
         self.arrived.append([])
 
     def _follow_queue(self, queue: Any) -> None:
-        poll, get = queue._poll, queue.get
+        poll = queue._poll
         there = [0.0, 0.0]
 
         def poll_and_note(*arguments: Any, **options: Any) -> Any:
@@ -387,7 +388,7 @@ class _Noting(Change):
             there[:] = time.monotonic(), time.thread_time()
             return is_there
 
-        def get_and_note(*arguments: Any, **options: Any) -> Any:
+        def get_and_note(get: Callable[..., Any], *arguments: Any, **options: Any) -> Any:
             item = get(*arguments, **options)
             now, cpu = time.monotonic(), time.thread_time()
             if not self._is_resetting and _is_batch(item):
@@ -397,7 +398,8 @@ class _Noting(Change):
                 self.taken_cpu_s += cpu - there[1]
             return item
 
-        queue._poll, queue.get = poll_and_note, get_and_note
+        queue._poll = poll_and_note  # a method of the queue's pipe, which does not know the queue
+        interpose(queue, "get", get_and_note)
 
 
 def _is_batch(item: Any) -> bool:
