@@ -40,7 +40,6 @@ __all__ = ["Account"]
 
 _MADE = struct.Struct(f"<5q4d{2 * NUM_STAGES}d")
 """Pass, number in the pass, samples, bytes read, requests; began, fetched, made, slowest sample; walls and CPUs by stage."""
-_NUM_PLAIN = 9
 _SENT = struct.Struct("<dd")
 """Wall and CPU seconds of pickling one batch."""
 FOLDED_SHARE = 0.01
@@ -137,7 +136,7 @@ class Account:
         return tuple(found)
 
 
-@dataclasses.dataclass(frozen=True, slots=True)
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class _Made:
     """One batch, as its worker noted it."""
 
@@ -152,8 +151,8 @@ class _Made:
     fetched_s: float
     made_s: float
     slowest_s: float
-    walls_s: tuple[float, ...]
-    cpus_s: tuple[float, ...]
+    walls_s: list[float]
+    cpus_s: list[float]
 
 
 def _whole(path: pathlib.Path, size: int) -> bytes:
@@ -165,8 +164,22 @@ def _whole(path: pathlib.Path, size: int) -> bytes:
 def _records(path: pathlib.Path) -> Iterator[_Made]:
     worker = int(path.stem.partition("-")[0])
     for values in _MADE.iter_unpack(_whole(path, _MADE.size)):
-        plain, by_stage = values[:_NUM_PLAIN], values[_NUM_PLAIN:]
-        yield _Made(path.stem, worker, *plain, by_stage[:NUM_STAGES], by_stage[NUM_STAGES:])
+        epoch, number, num_samples, num_bytes, num_requests, began_s, fetched_s, made_s, slowest_s, *by_stage = values
+        yield _Made(
+            process=path.stem,
+            worker=worker,
+            epoch=epoch,
+            number=number,
+            num_samples=num_samples,
+            num_bytes=num_bytes,
+            num_requests=num_requests,
+            began_s=began_s,
+            fetched_s=fetched_s,
+            made_s=made_s,
+            slowest_s=slowest_s,
+            walls_s=by_stage[:NUM_STAGES],
+            cpus_s=by_stage[NUM_STAGES:],
+        )
 
 
 def _steady(made: list[_Made]) -> list[_Made]:
