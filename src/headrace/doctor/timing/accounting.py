@@ -89,6 +89,7 @@ class Account:
         noting = self._noting
         if noting is None:
             raise CannotExamine("no loader has been wrapped")
+        noting.close()
         made = [record for path in sorted(self._folder.glob("*.made")) for record in _records(path)]
         if not made:
             if any(noting.num_delivered) or not noting.num_delivered:
@@ -239,6 +240,8 @@ class _Noting(Change):
         # Of the process that makes batches.
         self._clock = StageClock()
         self._file: int | None = None
+        self._writes_at_once = False
+        """Without workers nothing is put."""
         self._io: _ReadBytes | None = None
         self._num_here = 0
         self._began_s = self._fetched_s = 0.0
@@ -284,9 +287,6 @@ class _Noting(Change):
             fetcher.dataset = rows_of(fetcher.dataset, self._take, self._take_all)
         fetcher.collate_fn = functools.partial(self._join, fetcher.collate_fn)
         interpose(fetcher, "fetch", self._fetch)
-
-    _writes_at_once = False
-    """Without workers nothing is put."""
 
     def _fetch(self, fetch: Callable[[Any], Any], index: Any) -> Any:
         self._clock.clear()
@@ -346,8 +346,10 @@ class _Noting(Change):
 
     def _write(self, number: int) -> None:
         clock = self._clock
+        if self._file is None:
+            return
         os.write(
-            self._file or 0,
+            self._file,
             _MADE.pack(
                 self.epoch,
                 number,
@@ -361,6 +363,14 @@ class _Noting(Change):
                 *clock.cpus_s,
             ),
         )
+
+    def close(self) -> None:
+        """Gives the files of this process back."""
+        if self._file is not None:
+            os.close(self._file)
+        if self._io is not None:
+            self._io.close()
+        self._file = self._io = None
 
     # In the loop's process.
 
@@ -475,6 +485,12 @@ class _ReadBytes:
         except OSError:  # another system, or not allowed
             self._file = None
         self._own_bytes = self._own_calls = 0
+
+    def close(self) -> None:
+        """No more looks."""
+        if self._file is not None:
+            os.close(self._file)
+            self._file = None
 
     def now(self) -> tuple[int, int] | None:
         """Returns (bytes, calls), the looks themselves left out; None: not told."""
