@@ -27,6 +27,7 @@ from headrace.doctor.lab.bench import Bench
 from headrace.doctor.lab.recorder import FlightRecorder
 from headrace.doctor.subject import Subject
 from headrace.doctor.subject.kind import CannotExamine
+from headrace.doctor.timing.accounting import Account
 from headrace.doctor.timing.knock_out import without_stages
 
 NUM = 48
@@ -432,3 +433,27 @@ def test_reading_parts_of_an_open_file_is_one_with_decoding(tmp_path, bench):
         without(loader, "decode", bench=bench)
     assert loader.dataset.file is None
     assert forms(without(loader, "read", "decode", bench=bench)) == forms(loader)
+
+
+def test_a_sample_that_fails_is_not_missed(bench):
+    def fails_at_first(index):
+        if index == 0:
+            raise KeyError("no such row")
+        return torch.tensor([index])
+
+    loader = DataLoader(Anything(fails_at_first), BATCH, num_workers=1, sampler=range(NUM))
+    assert len(list(without(loader, "sample", bench=bench))) == 10
+
+
+@pytest.mark.parametrize("workers", [0, 2])
+@pytest.mark.parametrize("stages", [("sample",), ("transform",), ("collate",)])
+def test_an_account_of_a_loader_without_a_stage(paths, bench, tmp_path, workers, stages):
+    asleep = "collate" if stages == ("collate",) else "transform"
+    dataset = Pictures(paths, asleep)
+    loader = DataLoader(dataset, BATCH, collate_fn=dataset.collate, num_workers=workers)
+    kept = Account(tmp_path / "notes")
+    for _ in range(2):
+        twin = kept.wrap(Subject(loader), without(loader, *stages, bench=bench))
+    assert len(list(twin)) == 10
+    for use in kept.read()[0]:
+        assert use.wall_s / use.num_samples < NAP_S / TIMES or use.stage == stages[0] == "collate"

@@ -137,27 +137,52 @@ def learn(loader: Any, bench: Bench) -> Memory:
         changes = {}
     twin = rebuild(loader, num_workers=1, persistent_workers=False, timeout=TIMEOUT_S, **changes)
     twin = with_change(twin, _Learning())
-    several: list[Remembered] = []
-    with _generators_unchanged(loader), bench.holding(None, None, stage="sample"):
-        bench.stop_listening()
-        iterator = None
-        began = time.monotonic()
-        try:
-            iterator = twin._get_iterator()
-            for pickled in itertools.islice(iterator, NUM_REMEMBERED):
-                several += pickle.loads(pickled)
-                if time.monotonic() - began > LEARNING_S:
-                    break
-        except Exception as error:
-            if not several:
-                text = str(error).strip().rpartition("\n")[2]
-                raise CannotExamine(f"its samples could not be kept: {type(error).__name__}: {text}") from error
-        finally:
-            if iterator is not None:
-                iterator._shutdown_workers()
+    with _generators_unchanged(loader):
+        several, failure = _prepare(twin, bench)
     if not several:
-        raise CannotExamine("the data set gave no sample that could be kept")
+        told = "the data set gave none" if failure is None else f"{type(failure).__name__}: {_last_line(failure)}"
+        raise CannotExamine(f"no sample could be kept to be handed on again: {told}") from failure
     return Memory(several)
+
+
+def _prepare(twin: Any, bench: Bench) -> tuple[list[Remembered], Exception | None]:
+    """What the worker could prepare, and the last failure."""
+    several: list[Remembered] = []
+    failure: Exception | None = None
+    iterator = None
+    began = time.monotonic()
+    try:
+        with _waiting(bench, "start of workers"):
+            iterator = twin._get_iterator()
+        for _ in range(NUM_REMEMBERED):
+            try:
+                with _waiting(bench, "waiting for workers"):
+                    several += pickle.loads(next(iterator))
+            except StopIteration:
+                break
+            except Exception as error:  # this sample fails; others may not
+                failure = error
+                if isinstance(error, RuntimeError) and str(error).startswith("DataLoader "):
+                    break  # the worker has ended, or takes too long
+            if several and time.monotonic() - began > LEARNING_S:
+                break
+    except Exception as error:  # what cannot be sent to a worker
+        failure = error
+    finally:
+        if iterator is not None:
+            iterator._shutdown_workers()
+    return several, failure
+
+
+@contextlib.contextmanager
+def _waiting(bench: Bench, stage: str) -> Iterator[None]:
+    with bench.holding(None, None, stage=stage):
+        bench.stop_listening()
+        yield
+
+
+def _last_line(error: Exception) -> str:
+    return str(error).strip().rpartition("\n")[2]
 
 
 def is_stream(loader: Any) -> bool:
