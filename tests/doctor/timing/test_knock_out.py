@@ -142,6 +142,16 @@ def timed(loader):
     return batches, times[-1] - times[3]
 
 
+def is_much_faster(twin, reference, reference_s):
+    """True if it is in one of a few tries, as a busy machine makes any try slow; what comes out is always of one form."""
+    for _ in range(3):
+        batches, seconds = timed(twin)
+        assert forms(batches) == forms(reference)
+        if seconds < reference_s / TIMES:
+            return True
+    return False
+
+
 def without(loader, *stages, bench):
     return without_stages(Subject(loader), loader, stages, bench)
 
@@ -161,11 +171,12 @@ def test_only_the_stage_that_sleeps_makes_it_faster(paths, bench, asleep):
     loader = Pictures(paths, asleep).loader()
     reference, reference_s = timed(loader)
     for stages in EVERY:
-        batches, seconds = timed(without(loader, *stages, bench=bench))
-        assert forms(batches) == forms(reference), stages
+        twin = without(loader, *stages, bench=bench)
         if stages in ASLEEP[asleep]:
-            assert seconds < reference_s / TIMES, stages
-        else:
+            assert is_much_faster(twin, reference, reference_s), stages
+        else:  # it sleeps still, so it cannot be
+            batches, seconds = timed(twin)
+            assert forms(batches) == forms(reference), stages
             assert seconds > reference_s / TIMES, stages
 
 
@@ -206,9 +217,7 @@ def test_the_hand_over(paths, bench, stages):
 def test_workers_that_are_no_forks(paths, bench, method):
     loader = DataLoader(Pictures(paths, "transform"), BATCH, num_workers=1, multiprocessing_context=method)
     reference, reference_s = timed(loader)
-    batches, seconds = timed(without(loader, "transform", bench=bench))
-    assert forms(batches) == forms(reference)
-    assert seconds < reference_s / TIMES
+    assert is_much_faster(without(loader, "transform", bench=bench), reference, reference_s)
 
 
 @pytest.mark.parametrize("stages", [("sample",), ("transform",), ("collate",)])
@@ -217,9 +226,7 @@ def test_in_the_loops_own_process(paths, bench, stages):
     dataset = Pictures(paths, asleep)
     loader = DataLoader(dataset, BATCH, collate_fn=dataset.collate)
     reference, reference_s = timed(loader)
-    batches, seconds = timed(without(loader, *stages, bench=bench))
-    assert forms(batches) == forms(reference)
-    assert seconds < reference_s / TIMES
+    assert is_much_faster(without(loader, *stages, bench=bench), reference, reference_s)
 
 
 class Anything(Dataset):
@@ -354,9 +361,7 @@ def test_a_data_set_that_is_asked_for_whole_batches(bench):
     sampler = BatchSampler(SequentialSampler(range(NUM)), BATCH, drop_last=False)
     loader = DataLoader(Rows(None), None, sampler=sampler, num_workers=1)
     reference, reference_s = timed(loader)
-    batches, seconds = timed(without(loader, "sample", bench=bench))
-    assert forms(batches) == forms(reference)
-    assert seconds < reference_s / TIMES
+    assert is_much_faster(without(loader, "sample", bench=bench), reference, reference_s)
 
 
 def test_the_users_loader_and_its_generators_are_as_they_were(paths, bench):

@@ -69,7 +69,10 @@ def with_change(loader: Any, change: Change) -> Any:
     state[_CHANGES] = (*state.get(_CHANGES, ()), change)
     if not has_changes:
         names = {name: getattr(kind, name) for name in ("__module__", "__qualname__", "__doc__")}
-        twin.__class__ = type(kind.__name__, (kind,), {**names, "_get_iterator": _get_iterator, _KIND: kind})
+        try:
+            twin.__class__ = type(kind.__name__, (kind,), {**names, "_get_iterator": _get_iterator, _KIND: kind})
+        except TypeError as error:  # a class that lets nobody descend from it
+            raise CannotExamine(f"{class_name(loader)} cannot be looked into: {error}") from error
     return twin
 
 
@@ -169,7 +172,7 @@ class Interposed:
 
         Args:
             dataset: The data set.
-            around: Gives what calls of the n-th transform go through; None: they are left as it is.
+            around: Gives what calls of the n-th transform go through; None: it is left as it is.
             decoder: What calls of decoders go through; None: they are left as they are.
         """
         self._decoder = decoder
