@@ -22,6 +22,7 @@ __all__ = ["Choice", "Contender", "Limits", "SameData", "bars", "choose"]
 
 SameData = Literal["itself", "proven", "differs", "unproven"]
 """itself: the present setting. unproven: the comparison was not able to tell, or there was no time for it."""
+ITSELF = Interval(1.0, 1.0)
 MILLISECOND = 1e-3
 """A shorter wait is the hand-over of a batch and no starvation, however short the step is."""
 
@@ -49,7 +50,7 @@ class Contender:
     cost: Cost
     supply_per_s: Interval
     """Rate of the loader alone: where it lies with 95 % confidence. Of rounds that no selection has seen."""
-    ratio: Interval = Interval(1.0, 1.0)
+    ratio: Interval = ITSELF
     """Rate over that of the present setting, of the loop if there is a training step, else of the loader alone."""
     starved_share: float | None = None
     p99_wait_s: float | None = None
@@ -63,7 +64,7 @@ class Contender:
     def middle(self) -> float:
         """Its speed, for a first ranking: the middle of the ratio on a logarithmic scale."""
         low, high = self.ratio.low, self.ratio.high
-        return math.sqrt(low * high) if 0 < low and high < math.inf else 0.0
+        return math.sqrt(low * high) if low > 0 and high < math.inf else 0.0
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)

@@ -15,6 +15,7 @@ from headrace.doctor.tuning.facts import LoaderFacts
 __all__ = ["SCHEMA", "Edit", "Gain", "Need", "Proof", "TriedRow", "Tuning"]
 
 SCHEMA = 1
+UNBOUNDED = Interval(-1.0, math.inf)
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
@@ -22,7 +23,7 @@ class Gain:
     """A gain as a share: 0.32 = 32 % more samples per second."""
 
     value: float
-    interval: Interval = Interval(-1.0, math.inf)
+    interval: Interval = UNBOUNDED
     """Where it will be found with 95 % confidence when it is measured again."""
 
     @property
