@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from headrace.doctor.timing.setting import Setting
-from headrace.doctor.tuning.facts import LoaderFacts
+from headrace.doctor.tuning.facts import LoaderNow
 from headrace.doctor.tuning.source_edit import NotFound, arguments_of, edit
 
 HEAD = "from torch.utils.data import DataLoader\n\n\n"
@@ -182,7 +182,7 @@ def test_the_diff_applies_to_one_line():
     assert changed == ["-    return DataLoader(d, num_workers=2)", "+    return DataLoader(d, num_workers=4)"]
 
 
-FACTS = LoaderFacts(
+FACTS = LoaderNow(
     library="torch", kind="DataLoader", present=Setting(num_workers=2, prefetch_factor=2, persistent_workers=False)
 )
 

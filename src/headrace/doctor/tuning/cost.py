@@ -5,11 +5,13 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from headrace.doctor.timing.setting import Setting
-from headrace.doctor.tuning.facts import LoaderFacts
+from headrace.doctor.tuning.facts import LoaderNow
 
 __all__ = ["Cost", "cost_of"]
 
 DEFAULT_PREFETCH = 2
+NOTICEABLE = 64 * 2**20
+"""Bytes below which nobody trades a line of code for memory."""
 
 
 class Cost(NamedTuple):
@@ -22,15 +24,15 @@ class Cost(NamedTuple):
     num_processes: int
     """Worker processes."""
     ahead_bytes: int
-    """Memory of the batches that are prepared ahead: batches in flight x bytes of one. A forecast and no measurement, so that
-    noise never decides which of two settings is the simpler one."""
-    prefetch_factor: int
-    """Batches that each worker prepares ahead."""
+    """Memory of the batches that are prepared ahead, in whole steps of 64 MiB: batches in flight x bytes of one. A forecast
+    and no measurement, so that noise never decides which of two settings is the simpler one."""
+    deeper: int
+    """Batches that each worker prepares ahead beyond torch's two: fewer save memory, which is counted, and nothing else."""
     num_flags: int
     """Arguments that differ from their defaults."""
 
 
-def cost_of(facts: LoaderFacts, change: Setting, *, batch_bytes: int) -> Cost:
+def cost_of(facts: LoaderNow, change: Setting, *, batch_bytes: int) -> Cost:
     """Returns the cost of a whole setting.
 
     Args:
@@ -54,7 +56,7 @@ def cost_of(facts: LoaderFacts, change: Setting, *, batch_bytes: int) -> Cost:
         meaning=int(bool(whole.reads_batches)),
         dependency=int(whole.loader == "headrace" and facts.library != "headrace"),
         num_processes=0 if whole.runner == "threads" else num_workers,
-        ahead_bytes=num_workers * prefetch * batch_bytes,
-        prefetch_factor=prefetch,
+        ahead_bytes=num_workers * prefetch * batch_bytes // NOTICEABLE * NOTICEABLE,
+        deeper=max(prefetch - DEFAULT_PREFETCH, 0),
         num_flags=sum(flags),
     )

@@ -8,11 +8,11 @@ from typing import Literal
 
 from headrace.doctor.timing.setting import Setting
 
-__all__ = ["LoaderFacts", "changes_of"]
+__all__ = ["LoaderNow", "changes_of"]
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
-class LoaderFacts:
+class LoaderNow:
     """The present setting of a loader, and the machine that it runs on. The record of `AskLoader`."""
 
     library: Literal["torch", "headrace", "other"]
@@ -37,7 +37,9 @@ class LoaderFacts:
     default_start_method: str = "fork"
     """That workers get if nothing is said."""
     file: str | None = None
-    """Source of the module that TARGET names; None: it was given as an object."""
+    """Source of the module that TARGET names; None: a file, whose name is TARGET's, or an object."""
+    num_siblings: int = 1
+    """Loaders of TARGET: the first of several is looked at."""
 
     def under(self, change: Setting) -> Setting:
         """Returns the whole setting that a change leads to; what needs workers is gone without them."""

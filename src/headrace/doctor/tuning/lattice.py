@@ -11,7 +11,7 @@ import dataclasses
 from collections.abc import Iterable
 
 from headrace.doctor.timing.setting import AS_IT_IS, Setting
-from headrace.doctor.tuning.facts import LoaderFacts
+from headrace.doctor.tuning.facts import LoaderNow
 
 __all__ = ["coarse", "fine", "most_workers", "worker_numbers"]
 
@@ -23,7 +23,7 @@ BEYOND_CORES = 4
 """Sleeping workers may be so many times the cores: eight on two cores hide three quarters of a wait."""
 
 
-def most_workers(facts: LoaderFacts, *, given: int | None, computing_share: float | None) -> int:
+def most_workers(facts: LoaderNow, *, given: int | None, computing_share: float | None) -> int:
     """Returns the greatest number of workers that is tried.
 
     Args:
@@ -52,7 +52,7 @@ def worker_numbers(most: int) -> tuple[int, ...]:
     return (*numbers, most) if most else (0,)
 
 
-def coarse(facts: LoaderFacts, *, most: int) -> tuple[Setting, ...]:
+def coarse(facts: LoaderNow, *, most: int) -> tuple[Setting, ...]:
     """Returns the settings of the first step, the simplest first; the present one is not among them.
 
     Args:
@@ -73,7 +73,7 @@ def coarse(facts: LoaderFacts, *, most: int) -> tuple[Setting, ...]:
     return _distinct(facts, found)
 
 
-def fine(facts: LoaderFacts, best: Setting) -> tuple[Setting, ...]:
+def fine(facts: LoaderNow, best: Setting) -> tuple[Setting, ...]:
     """Returns the settings of the second step: one more knob turned, at the best setting of the first.
 
     Args:
@@ -98,7 +98,7 @@ def fine(facts: LoaderFacts, best: Setting) -> tuple[Setting, ...]:
     return tuple(one for one in _distinct(facts, found) if one != known)
 
 
-def _fits_headrace(facts: LoaderFacts) -> bool:
+def _fits_headrace(facts: LoaderNow) -> bool:
     return facts.library == "torch" and "loader" not in facts.cannot
 
 
@@ -106,6 +106,6 @@ def _with(setting: Setting, **more: object) -> Setting:
     return dataclasses.replace(setting, **more)  # type: ignore[arg-type] # names of its own fields
 
 
-def _distinct(facts: LoaderFacts, found: Iterable[Setting]) -> tuple[Setting, ...]:
+def _distinct(facts: LoaderNow, found: Iterable[Setting]) -> tuple[Setting, ...]:
     """Each real change once, without the present setting."""
     return tuple(dict.fromkeys(one for one in map(facts.difference, found) if one != AS_IT_IS))

@@ -10,7 +10,7 @@ from headrace.doctor.statistics.interval import Interval
 from headrace.doctor.timing.setting import Setting
 from headrace.doctor.tuning.choice import Choice, SameData
 from headrace.doctor.tuning.cost import Cost
-from headrace.doctor.tuning.facts import LoaderFacts
+from headrace.doctor.tuning.facts import LoaderNow
 
 __all__ = ["SCHEMA", "Edit", "Gain", "Need", "Proof", "TriedRow", "Tuning"]
 
@@ -116,7 +116,7 @@ class Tuning:
     spec: str
     command: str
     created: str
-    facts: LoaderFacts
+    facts: LoaderNow
     consumer: str
     is_emulated: bool
     seed: int

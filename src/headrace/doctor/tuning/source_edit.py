@@ -12,7 +12,7 @@ import difflib
 from collections.abc import Mapping
 
 from headrace.doctor.timing.setting import Setting
-from headrace.doctor.tuning.facts import LoaderFacts
+from headrace.doctor.tuning.facts import LoaderNow
 from headrace.doctor.tuning.finding_call import CallFound, NotFound, find_call
 from headrace.doctor.tuning.source_text import Place, SourceText, read_text
 
@@ -42,7 +42,7 @@ class Edited:
     """Of the file as it was read."""
 
 
-def arguments_of(facts: LoaderFacts, change: Setting) -> dict[str, object]:
+def arguments_of(facts: LoaderNow, change: Setting) -> dict[str, object]:
     """Returns the arguments that a change sets, under the loader's own names, as they stand in the call.
 
     Raises:

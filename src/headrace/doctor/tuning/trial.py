@@ -49,16 +49,25 @@ def epoch_rate(timed: Timed, num_samples: int | None) -> float | None:
     if timed.window is None:
         return None
     steady = timed.window.rate_per_s
-    starts = [one.make_s + one.first_batch_s for one in timed.starts]
+    starts = [one.ending_s + one.make_s + one.first_batch_s for one in timed.starts]
     if not num_samples or not starts:
         return steady
     later = starts[1:] if len(starts) > 1 else [] if timed.setting.persistent_workers else starts
     if not later:
         return steady
+    if _has_starts(timed):
+        return steady
     in_batch = timed.steps.num_samples[0] if timed.steps.num_samples else 0
     # The first batch is one of the epoch's: only what its way took longer than a batch's share is added.
     extra_s = max(statistics.median(later) - in_batch / steady, 0.0)
     return num_samples / (num_samples / steady + extra_s)
+
+
+def _has_starts(timed: Timed) -> bool:
+    """True if the window holds first batches of epochs: epochs that are too short for a steady part count as wholes."""
+    assert timed.window is not None
+    epochs = timed.steps.epochs
+    return any(place == 0 or epochs[place] != epochs[place - 1] for place in timed.window.places)
 
 
 def trial_of(timed: Timed, num_samples: int | None) -> Trial:
