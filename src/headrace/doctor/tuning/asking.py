@@ -8,7 +8,7 @@ import importlib
 import multiprocessing
 import sys
 from collections.abc import Iterator
-from typing import Any, ClassVar
+from typing import Any, ClassVar, cast
 
 from headrace.doctor.lab.bench import Bench
 from headrace.doctor.subject import Subject
@@ -85,9 +85,8 @@ def _start_method(loader: Any) -> StartMethod | None:
     context = attribute(loader, "multiprocessing_context")
     if context is None:
         chosen: Any = multiprocessing.get_start_method(allow_none=True)
-        return chosen if chosen != multiprocessing.get_all_start_methods()[0] else None
-    method: Any = context if isinstance(context, str) else context.get_start_method()
-    return method
+        return None if chosen == multiprocessing.get_all_start_methods()[0] else cast("StartMethod | None", chosen)
+    return cast("StartMethod", context if isinstance(context, str) else context.get_start_method())
 
 
 def _has_device() -> bool:

@@ -16,7 +16,7 @@ from headrace.doctor.tuning.trial import Trial
 __all__ = ["Confirmed", "Plan", "confirm", "plan"]
 
 MOST_FINALISTS = 3
-MOST_BLOCKS = 12
+MOST_BLOCKS = 9
 """More blocks narrow an interval by less than people notice."""
 
 
