@@ -21,7 +21,6 @@ from headrace.doctor.tuning.halving import Ranked, halve, ranked
 from headrace.doctor.tuning.lattice import coarse, fine, most_workers, worker_numbers
 from headrace.doctor.tuning.trial import Trial
 
-
 _SPEC = importlib.util.spec_from_file_location("machines", pathlib.Path(__file__).with_name("machines.py"))
 MACHINES = importlib.util.module_from_spec(_SPEC)
 _SPEC.loader.exec_module(MACHINES)

@@ -6,6 +6,7 @@ import contextlib
 import dataclasses
 import importlib
 import multiprocessing
+import os
 import sys
 from collections.abc import Iterator
 from typing import Any, ClassVar, cast
@@ -18,7 +19,13 @@ from headrace.doctor.timing.setting import AS_IT_IS, Setting, StartMethod
 from headrace.doctor.tuning.facts import LoaderNow
 from headrace.machine import usable_cores
 
-__all__ = ["AskLoader"]
+__all__ = ["AskLoader", "module_of"]
+
+
+def module_of(spec: str) -> str:
+    """Returns the module of a TARGET such as `package.module:make`; empty: it names a file."""
+    place = spec.rpartition(":")[0]
+    return "" if place.endswith(".py") or os.sep in place else place
 
 
 @dataclasses.dataclass(frozen=True, slots=True)

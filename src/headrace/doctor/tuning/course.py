@@ -13,7 +13,7 @@ from headrace.doctor.timing.setting import AS_IT_IS, Setting
 from headrace.doctor.timing.timed import Kind
 from headrace.doctor.tuning.choice import Choice, Contender, Limits, bars, choose
 from headrace.doctor.tuning.confirmation import MOST_FINALISTS, Confirmed, confirm, plan
-from headrace.doctor.tuning.cost import cost_of
+from headrace.doctor.tuning.cost import Cost, cost_of
 from headrace.doctor.tuning.facts import LoaderNow
 from headrace.doctor.tuning.gain import expected_gain
 from headrace.doctor.tuning.halving import Ranked, halve, ranked
@@ -188,7 +188,7 @@ class Course:
             has_time=lambda: self._has_time(SEARCH_LEAVES),
         )
 
-    def _cost(self, setting: Setting) -> tuple[int, ...]:
+    def _cost(self, setting: Setting) -> Cost:
         return cost_of(self.facts, setting, batch_bytes=self.notes.batch_bytes)
 
     # The proofs.

@@ -15,7 +15,7 @@ from headrace.doctor.timing.setting import Setting
 from headrace.doctor.tuning.model import Proof
 from headrace.errors import HeadraceError
 
-__all__ = ["UnderSetting", "prove", "proof_of"]
+__all__ = ["UnderSetting", "proof_of", "prove"]
 
 
 @dataclasses.dataclass(frozen=True, slots=True)

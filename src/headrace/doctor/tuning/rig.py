@@ -16,7 +16,7 @@ from headrace.doctor.round import told
 from headrace.doctor.timing.consumer import Consumer, Touch
 from headrace.doctor.timing.setting import Setting
 from headrace.doctor.timing.timed import Kind, Timed
-from headrace.doctor.tuning.asking import AskLoader
+from headrace.doctor.tuning.asking import AskLoader, module_of
 from headrace.doctor.tuning.facts import LoaderNow
 from headrace.doctor.tuning.model import Proof
 from headrace.doctor.tuning.proving import prove
@@ -97,10 +97,7 @@ class LabRig:
         Raises:
             TargetError: it cannot be loaded, or does not answer.
         """
-        module = ""
-        if isinstance(self._target, str):
-            place = self._target.rpartition(":")[0]
-            module = "" if place.endswith(".py") else place
+        module = module_of(self._target) if isinstance(self._target, str) else ""
         records, reason = self._run(AskLoader(module))
         found = next((one for one in records if isinstance(one, LoaderNow)), None)
         if found is None:
