@@ -6,9 +6,11 @@ need ──▶ the present setting: enough? keep it ──▶ search (L) ──�
 from __future__ import annotations
 
 import dataclasses
+import math
 import statistics
 from collections.abc import Callable, Sequence
 
+from headrace.doctor.statistics.schedule import fewest_blocks, num_rounds
 from headrace.doctor.timing.setting import AS_IT_IS, Setting
 from headrace.doctor.timing.timed import Kind
 from headrace.doctor.tuning.choice import Choice, Contender, Limits, bars, choose
@@ -32,8 +34,8 @@ NUM_PRESENT = 5
 """Rounds that settle whether the present setting is enough: with fewer, an interval tells of itself."""
 NUM_SUPPLY = 4
 """Fresh rounds of the loader alone for each finalist; the loop's own rounds are many more."""
-SEARCH_LEAVES, PROOF_LEAVES, RESERVE = 0.6, 0.45, 0.03
-"""Parts of the budget that are left when the search, and the proofs, end; and that nothing is begun in."""
+PROOF_SHARE, RESERVE = 0.1, 0.03
+"""Parts of the budget for each proof, and in which nothing is begun."""
 MOST_PROOFS = 5
 """Settings whose data are compared: where three of five differ, the fault is not theirs."""
 WALKS = 12.0
@@ -92,6 +94,8 @@ class Course:
         kept = self._look_at_present()
         if kept is not None:
             return kept
+        if not self._has_time(self._rest_s(1)):
+            return self._too_short()
         order = self._search()
         self.finalists = self._prove(order)
         self._confirm()
@@ -155,7 +159,7 @@ class Course:
         order = self._halve(arms, "L")
         best = next((one for one in order if one.rates_per_s), None)
         more = fine(self.facts, AS_IT_IS if best is None else best.setting)
-        if best is None or not more or not self._has_time(SEARCH_LEAVES):
+        if best is None or not more or not self._has_time(self._rest_s(1)):
             if more and best is not None:
                 self.left_out.append(f"no time for {len(more)} settings around {self.facts.describe(best.setting)}")
             return order
@@ -185,7 +189,7 @@ class Course:
             measure,
             need_per_s=self.need_per_s if kind == "L" else None,
             keep=MOST_FINALISTS + 1,
-            has_time=lambda: self._has_time(SEARCH_LEAVES),
+            has_time=lambda: self._has_time(self._rest_s(1)),
         )
 
     def _cost(self, setting: Setting) -> Cost:
@@ -196,16 +200,11 @@ class Course:
     def _prove(self, order: Sequence[Ranked]) -> list[Setting]:
         """Returns the best settings whose data are the same."""
         wanted = self._worth(order)
-        room = plan(len(wanted), left_s=PROOF_LEAVES * self.wishes.budget_s, round_s=self._round_s).num_finalists
         proven: list[Setting] = []
         for setting in wanted[:MOST_PROOFS]:
-            if len(proven) == max(room, 1):
+            if len(proven) == MOST_FINALISTS or (proven and not self._has_time(self._rest_s(len(proven) + 1))):
                 break
-            left_s = self.rig.left_s - PROOF_LEAVES * self.wishes.budget_s
-            if left_s < START_S and proven:
-                self.left_out.append(f"no time to compare the data of {self.facts.describe(setting)}")
-                break
-            budget_s = max(left_s / max(min(room, len(wanted)) - len(proven), 1), 2 * START_S)
+            budget_s = self._proof_s
             self.say(f"comparing the data of {self.facts.describe(setting)}")
             proof = self.rig.prove(setting, budget_s=budget_s, max_samples=self._num_compared(budget_s))
             self.notes[setting].proof = proof
@@ -265,6 +264,28 @@ class Course:
         self.left_out += self.confirmed.failures
         for setting in (AS_IT_IS, *kept):
             self._enter(setting, self.confirmed)
+
+    def _rest_s(self, num_finalists: int) -> float:
+        """Seconds that are needed from a proof on, to confirm so many settings."""
+        loop = num_rounds(num_finalists, fewest_blocks(num_finalists))
+        weighed = (num_finalists + 1) * (1 + (NUM_SUPPLY if self.wishes.has_step else 0))
+        return self._proof_s + (loop + weighed) * self._round_s
+
+    @property
+    def _proof_s(self) -> float:
+        return max(PROOF_SHARE * self.wishes.budget_s, 2 * START_S)
+
+    def _too_short(self) -> Choice:
+        """Says so before minutes are spent on what would not be enough."""
+        used_s = self.wishes.budget_s - self.rig.left_s
+        needed_s = 1.2 * (used_s + 20 * self._round_s + self._rest_s(1)) / (1 - RESERVE)
+        why = f"the budget of {self.wishes.budget_s:.0f} s is too short for rounds that tell settings apart"
+        return Choice(
+            outcome="inconclusive",
+            setting=None,
+            meets_need=None,
+            why=f"{why}: --budget {math.ceil(needed_s / 60)}m would do",
+        )
 
     def _settle_present(self) -> None:
         """Nothing to compare it with: its own rounds say what it gives."""
@@ -330,8 +351,8 @@ class Course:
             return 2 * self.wishes.window_s
         return sorted(self._spent)[int(0.75 * (len(self._spent) - 1))] or 1e-3
 
-    def _has_time(self, leaves: float) -> bool:
-        return self.rig.left_s > max(leaves, RESERVE) * self.wishes.budget_s
+    def _has_time(self, leaves_s: float) -> bool:
+        return self.rig.left_s > leaves_s + RESERVE * self.wishes.budget_s
 
 
 def _without(order: Sequence[Ranked], settings: Sequence[Setting]) -> list[Ranked]:
