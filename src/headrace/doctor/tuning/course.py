@@ -16,9 +16,9 @@ from headrace.doctor.timing.timed import Kind
 from headrace.doctor.tuning.choice import Choice, Contender, Limits, bars, choose
 from headrace.doctor.tuning.confirmation import MOST_FINALISTS, Confirmed, confirm, plan
 from headrace.doctor.tuning.cost import Cost, cost_of
-from headrace.doctor.tuning.facts import LoaderNow
+from headrace.doctor.tuning.facts import LoaderNow, changes_of
 from headrace.doctor.tuning.gain import expected_gain
-from headrace.doctor.tuning.halving import Ranked, halve, ranked
+from headrace.doctor.tuning.halving import Ranked, halve
 from headrace.doctor.tuning.lattice import coarse, fine, most_workers
 from headrace.doctor.tuning.model import Need
 from headrace.doctor.tuning.notebook import Notebook
@@ -94,9 +94,10 @@ class Course:
         kept = self._look_at_present()
         if kept is not None:
             return kept
-        if not self._has_time(self._rest_s(1)):
-            return self._too_short()
-        order = self._search()
+        arms = self._arms()
+        if len(arms) > 1 and not self._has_time(len(arms) * self._round_s + self._rest_s(1)):
+            return self._too_short(len(arms))
+        order = self._search(arms)
         self.finalists = self._prove(order)
         self._confirm()
         return self._choose()
@@ -151,27 +152,25 @@ class Course:
 
     # The search.
 
-    def _search(self) -> list[Ranked]:
-        """Returns settings in the order of merit, the present one among them."""
+    def _arms(self) -> list[Setting]:
+        """What the search begins with, the present setting first."""
         share = self.notes[AS_IT_IS].trials[0].computing_share
         most = most_workers(self.facts, given=self.wishes.workers_max, computing_share=share)
-        arms = [AS_IT_IS, *coarse(self.facts, most=most)]
+        return [AS_IT_IS, *coarse(self.facts, most=most)]
+
+    def _search(self, arms: Sequence[Setting]) -> list[Ranked]:
+        """Returns settings in the order of merit, the present one among them."""
         order = self._halve(arms, "L")
         best = next((one for one in order if one.rates_per_s), None)
-        more = fine(self.facts, AS_IT_IS if best is None else best.setting)
-        if best is None or not more or not self._has_time(self._rest_s(1)):
-            if more and best is not None:
-                self.left_out.append(f"no time for {len(more)} settings around {self.facts.describe(best.setting)}")
+        if best is None:
             return order
-        if not self.wishes.has_step:
-            return ranked(
-                [*self._halve([best.setting, *more], "L", known=order), *_without(order, [best.setting, *more])],
-                self.need_per_s,
-            )
-        # Rates of the loop end at the speed of the step, so they rank these settings among each other only.
-        around = [one for one in self._halve([best.setting, *more], "I") if one.rates_per_s]
-        at = next((place for place, one in enumerate(around) if one.setting == best.setting), len(around))
-        return [*around[:at], *order, *around[at + 1 :]]
+        more = fine(self.facts, best.setting)
+        # Deeper queues and the like do nothing for a loader that nobody waits for: with a step they are tried in the loop.
+        around = self._halve([best.setting, *more], "I" if self.wishes.has_step else "L") if more else []
+        better = [one for one in around if one.rates_per_s]
+        at = next((place for place, one in enumerate(better) if one.setting == best.setting), 0)
+        # Those behind it are no faster.
+        return [*better[:at], *order]
 
     def _halve(self, arms: Sequence[Setting], kind: Kind, known: Sequence[Ranked] = ()) -> list[Ranked]:
         rates = {one.setting: one.rates_per_s for one in known}
@@ -184,13 +183,16 @@ class Course:
         entered = [
             Ranked(setting=one, cost=self._cost(one), rates_per_s=rates.get(one, ())) for one in dict.fromkeys(arms)
         ]
-        return halve(
+        order = halve(
             entered,
             measure,
             need_per_s=self.need_per_s if kind == "L" else None,
             keep=MOST_FINALISTS + 1,
             has_time=lambda: self._has_time(self._rest_s(1)),
         )
+        if untried := [self.facts.describe(one.setting) for one in order if not one.rates_per_s and not one.failure]:
+            self.left_out.append(f"no time to try {'; '.join(untried)}")
+        return order
 
     def _cost(self, setting: Setting) -> Cost:
         return cost_of(self.facts, setting, batch_bytes=self.notes.batch_bytes)
@@ -201,15 +203,19 @@ class Course:
         """Returns the best settings whose data are the same."""
         wanted = self._worth(order)
         proven: list[Setting] = []
-        for setting in wanted[:MOST_PROOFS]:
+        wrong: list[Setting] = []
+        for setting in wanted:
+            if len(proven) + len(wrong) == MOST_PROOFS:
+                break
+            if any(_includes(setting, one) for one in wrong):
+                continue  # one knob more does not mend it
             if len(proven) == MOST_FINALISTS or (proven and not self._has_time(self._rest_s(len(proven) + 1))):
                 break
             budget_s = self._proof_s
             self.say(f"comparing the data of {self.facts.describe(setting)}")
             proof = self.rig.prove(setting, budget_s=budget_s, max_samples=self._num_compared(budget_s))
             self.notes[setting].proof = proof
-            if proof.same_data == "proven":
-                proven.append(setting)
+            (proven if proof.same_data == "proven" else wrong).append(setting)
         return proven
 
     def _worth(self, order: Sequence[Ranked]) -> list[Setting]:
@@ -218,11 +224,18 @@ class Course:
         A present setting that takes too much memory may be left for a slower one.
         """
         others = [one for one in order if one.setting != AS_IT_IS and one.rates_per_s]
-        now = {kind: [t.rate_per_s for t in self.notes[AS_IT_IS].trials if t.kind == kind] for kind in ("L", "I")}
-        limits = bars(self.notes.contender(AS_IT_IS, None), None, self.wishes.limits)
-        least = 0.0 if limits else WORTH * statistics.median([one for one in now["L"] if one is not None])
-        faster = [one.setting for one in others if one.rate_per_s >= least]
+        if bars(self.notes.contender(AS_IT_IS, None), None, self.wishes.limits):
+            return list(dict.fromkeys(one.setting for one in others))
+        faster = [one.setting for one in others if one.rate_per_s >= WORTH * self._now(one.setting)]
         return list(dict.fromkeys(faster or [one.setting for one in others[:1]]))
+
+    def _now(self, setting: Setting) -> float:
+        """Rate of the present setting in trials of the kind that another one was ranked by; 0: there were none."""
+        kind = self.notes[setting].trials[-1].kind
+        rates = [
+            one.rate_per_s for one in self.notes[AS_IT_IS].trials if one.kind == kind and one.rate_per_s is not None
+        ]
+        return statistics.median(rates) if rates else 0.0
 
     def _num_compared(self, budget_s: float) -> int | None:
         """Samples of each epoch that can be walked six times in the time; None: all."""
@@ -275,10 +288,10 @@ class Course:
     def _proof_s(self) -> float:
         return max(PROOF_SHARE * self.wishes.budget_s, 2 * START_S)
 
-    def _too_short(self) -> Choice:
+    def _too_short(self, num_arms: int) -> Choice:
         """Says so before minutes are spent on what would not be enough."""
         used_s = self.wishes.budget_s - self.rig.left_s
-        needed_s = 1.2 * (used_s + 20 * self._round_s + self._rest_s(1)) / (1 - RESERVE)
+        needed_s = 1.2 * (used_s + 2 * num_arms * self._round_s + self._rest_s(1)) / (1 - RESERVE)
         why = f"the budget of {self.wishes.budget_s:.0f} s is too short for rounds that tell settings apart"
         return Choice(
             outcome="inconclusive",
@@ -355,5 +368,6 @@ class Course:
         return self.rig.left_s > leaves_s + RESERVE * self.wishes.budget_s
 
 
-def _without(order: Sequence[Ranked], settings: Sequence[Setting]) -> list[Ranked]:
-    return [one for one in order if one.setting not in settings]
+def _includes(setting: Setting, other: Setting) -> bool:
+    """True if it changes all that the other changes, in the same way."""
+    return all(getattr(setting, name) == new for name, _, new in changes_of(AS_IT_IS, other))
