@@ -111,7 +111,7 @@ def diagnose(
 def tune(
     loader: Any,
     *,
-    step: Callable[[Any], Any] | None = None,
+    step: Callable[[Any], Any] | str | None = None,
     need: float | None = None,
     step_ms: float | None = None,
     margin: float = 0.25,
@@ -124,7 +124,8 @@ def tune(
 
     Args:
         loader: A loader, or the text `train.py:make_loader`, as on the command line.
-        step: The training step: takes a batch, or takes nothing and returns what takes a batch. None: see the next two.
+        step: The training step: takes a batch, or takes nothing and returns what takes a batch; or the text
+            `train.py:train_step`. None: see the next two.
         need: Samples per second that the loader has to supply.
         step_ms: Milliseconds of a training step that is emulated. Without any of the three the fastest is looked for.
         margin: What the loader should supply more than the training step takes, as a share.
@@ -149,6 +150,7 @@ def tune(
     options = Options(
         need_per_s=need,
         step_ms=step_ms,
+        train=step if isinstance(step, str) else None,
         margin=margin,
         budget_s=budget_s,
         memory_bytes=memory_bytes,
@@ -156,4 +158,4 @@ def tune(
         seed=seed,
     )
     command = f"headrace.tune({loader if isinstance(loader, str) else '...'})"
-    return _tune(loader, options, step=step, command=command)
+    return _tune(loader, options, step=None if isinstance(step, str) else step, command=command)

@@ -10,6 +10,7 @@ import math
 import statistics
 from collections.abc import Callable, Sequence
 
+from headrace.doctor.statistics.rounds import describe
 from headrace.doctor.statistics.schedule import fewest_blocks, num_rounds
 from headrace.doctor.timing.setting import AS_IT_IS, Setting
 from headrace.doctor.timing.timed import Kind
@@ -30,8 +31,8 @@ __all__ = ["Course", "Wishes"]
 
 NUM_NEED = 3
 """Rounds of the training step alone."""
-NUM_PRESENT = 5
-"""Rounds that settle whether the present setting is enough: with fewer, an interval tells of itself."""
+NUM_PRESENT = (3, 5)
+"""Rounds that settle whether the present setting is enough: at least so many where that is plain, and at most."""
 NUM_SUPPLY = 4
 """Fresh rounds of the loader alone for each finalist; the loop's own rounds are many more."""
 PROOF_SHARE, RESERVE = 0.1, 0.03
@@ -138,7 +139,7 @@ class Course:
             return None
         entry = self.notes[AS_IT_IS]
         entry.supplies = [one.rate_per_s for one in entry.trials if one.rate_per_s is not None]
-        while len(entry.supplies) < NUM_PRESENT and min(entry.supplies) >= need:
+        while min(entry.supplies) >= need and not self._is_settled(entry.supplies, need):
             self._fresh_supply(AS_IT_IS)
         if min(entry.supplies) < need:
             return None
@@ -149,6 +150,13 @@ class Course:
         if bars(present, need, self.wishes.limits):
             return None
         return choose(present, [], need_per_s=need, limits=self.wishes.limits, as_fast=lambda _, __: False)
+
+    @staticmethod
+    def _is_settled(supplies: Sequence[float], need: float) -> bool:
+        """True if more rounds are not needed, or would not help."""
+        if len(supplies) < NUM_PRESENT[0]:
+            return False
+        return len(supplies) == NUM_PRESENT[1] or describe(supplies).interval_per_s.low >= need
 
     # The search.
 
@@ -302,7 +310,7 @@ class Course:
 
     def _settle_present(self) -> None:
         """Nothing to compare it with: its own rounds say what it gives."""
-        while len(self.notes[AS_IT_IS].supplies) < NUM_PRESENT and self._has_time(0.0):
+        while len(self.notes[AS_IT_IS].supplies) < NUM_PRESENT[1] and self._has_time(0.0):
             self._fresh_supply(AS_IT_IS)
 
     def _enter(self, setting: Setting, confirmed: Confirmed) -> None:
