@@ -21,6 +21,10 @@ TOKEN_NAMES = ("input_ids", "token_ids", "tokens", "ids", "source_ids", "src_tok
 MASK_NAMES = ("attention_mask", "mask", "padding_mask", "key_padding_mask", "src_key_padding_mask")
 PADS_ARE_TRUE = ("padding_mask", "key_padding_mask", "src_key_padding_mask")
 """Masks of torch's own attention say where the padding is, not where it is not."""
+MAX_LAST_VALUES = 8
+"""Values at the ends of rows that are tried as padding."""
+MOST_ELSEWHERE = 0.05
+"""How often a padding value may stand among the tokens, as a part of the padding."""
 FIRST, EVERY = 8, 64
 """The first 8 batches are looked at, and every 64th."""
 
@@ -97,8 +101,10 @@ def _pixels(value: Any, num_samples: int) -> int | None:
     if shape is None or not ("uint8" in dtype or "float" in dtype):
         return None
     sizes = tuple(int(one) for one in shape)
-    is_batch = len(sizes) in {4, 5} and sizes[0] == num_samples
-    if not (is_batch or len(sizes) == 3):
+    counts_samples = sizes[:1] == (num_samples,)
+    # Three axes of which the first counts samples are points, sound, states: anything but pictures.
+    is_one = len(sizes) == 3 and not (counts_samples and num_samples > 1)
+    if not (is_one or (len(sizes) in {4, 5} and counts_samples)):
         return None
     *outer, first, second, third = sizes
     edges = (second, third) if first in CHANNELS else (first, second) if third in CHANNELS else None
@@ -115,11 +121,10 @@ def _tokens(leaves: list[tuple[str, Any]], num_samples: int) -> tuple[int, int] 
     named = [name for name in ids if _last(name) in TOKEN_NAMES]
     for name in [*named, *(name for name in ids if name not in named)]:
         array = ids[name]
-        mask = next((masks[other] for other in masks if masks[other].shape == array.shape), None)
-        if mask is not None:
-            other = next(other for other in masks if masks[other] is mask)
-            marked = int(np.count_nonzero(mask))
-            return (array.size - marked if _last(other) in PADS_ARE_TRUE else marked), array.size
+        mask_name = next((other for other, mask in masks.items() if mask.shape == array.shape), None)
+        if mask_name is not None:
+            marked = int(np.count_nonzero(masks[mask_name]))
+            return (array.size - marked if _last(mask_name) in PADS_ARE_TRUE else marked), array.size
         padding = _padding(array)
         if padding or name in named:
             return array.size - padding, array.size
@@ -137,11 +142,7 @@ def _two_axes(value: Any, num_samples: int) -> NDArray[Any] | None:
         return None
     if not str(getattr(value, "device", "cpu")).startswith("cpu"):
         return None
-    dtype = str(getattr(value, "dtype", ""))
-    is_float_mask = "float" in dtype
-    if is_float_mask:
-        return None
-    return as_array(value)
+    return None if "float" in str(getattr(value, "dtype", "")) else as_array(value)
 
 
 def _is_mask(name: str, array: NDArray[Any]) -> bool:
@@ -153,16 +154,14 @@ def _is_mask(name: str, array: NDArray[Any]) -> bool:
 def _padding(array: NDArray[Any]) -> int:
     """Places at one end of the rows that are filled up with one value; 0: the rows are all alike in length.
 
-    Rows of differing lengths that end in the same value, none of it elsewhere in most rows: that is padding. The longest
-    row has none.
+    It is padding if runs of that value are of several lengths, and it hardly stands elsewhere.
     """
+    most = 0
     for rows in (array, array[:, ::-1]):
-        values, counts = np.unique(rows[:, -1], return_counts=True)
-        value = values[counts.argmax()]
-        if counts.max() < 2 and len(rows) > 2:
-            continue
-        runs = np.where((rows == value).all(axis=1), rows.shape[1], (rows[:, ::-1] != value).argmax(axis=1))
-        inside = np.count_nonzero(rows == value) - runs.sum()
-        if runs.sum() >= 2 and runs.min() <= 1 and len(set(runs.tolist())) > 1 and inside * 20 <= runs.sum():
-            return int(runs.sum() - (runs == 1).sum() * (runs.min() == 1))
-    return 0
+        for value in np.unique(rows[:, -1])[:MAX_LAST_VALUES]:
+            is_value = rows == value
+            runs = np.where(is_value.all(axis=1), rows.shape[1], (~is_value[:, ::-1]).argmax(axis=1))
+            num, elsewhere = int(runs.sum()), int(np.count_nonzero(is_value) - runs.sum())
+            if num > 1 and np.unique(runs).size > 1 and elsewhere <= num * MOST_ELSEWHERE:
+                most = max(most, num)
+    return most

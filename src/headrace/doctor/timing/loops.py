@@ -75,7 +75,7 @@ class Loop:
         now, tape, goal = time.monotonic, self.tape, self.goal
         self.tally.add(batch, num_samples)
         asked, num, is_over = now(), 0, False
-        goal.begin_epoch(asked)
+        goal.begin_epoch(asked, None)
         while not is_over and num < self.max_batches:
             tape.add(asked, asked, 0, num_samples)
             step(fresh(batch))
@@ -116,7 +116,7 @@ class Loop:
 
     def _begin(self, passing: Passing, asked_s: float) -> Any:
         self.marks.put(f"start of epoch {passing.epoch + 1}")
-        self.goal.begin_epoch(asked_s)
+        self.goal.begin_epoch(asked_s, passing.num_batches)
         return passing.begin(time.monotonic() - asked_s if passing.epoch >= 0 else 0.0)
 
     def _end(self, passing: Passing, num: int, asked_s: float, *, is_whole: bool, is_over: bool) -> bool:

@@ -190,11 +190,11 @@ def _of_headrace(subject: Subject, setting: Setting) -> Any:
         changes["runner"] = "auto"
     if num_workers == 0 or runner == "threads":
         changes["memory_limit"] = None  # there is no memory that processes share
-    return subject.with_workers(num_workers, **changes)  # type: ignore[arg-type] # or "auto"
+    return subject.with_workers(num_workers, **changes)
 
 
 def _switched(subject: Subject, setting: Setting) -> Any:
-    """headrace's loader with the arguments that torch's was given, as far as torch's still knows them."""
+    """Makes headrace's loader with the arguments that torch's was given, as far as torch's still knows them."""
     loader = subject.loader
     if is_headrace(loader):
         return _of_headrace(subject, dataclasses.replace(setting, loader=None))
