@@ -31,7 +31,7 @@ def target(tmp_path):
         (["--apply"], "--apply --yes"),
         (["--step-ms", "5", "--train", "a.py:b"], "not both"),
         (["--step-ms", "0"], "must be above 0"),
-        (["--workers-max=-1"], "-1 is not in the range"),
+        (["--workers-max=-1"], "workers-max"),
         (["--train", "nonsense"], "':'"),
     ],
 )

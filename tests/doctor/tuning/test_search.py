@@ -67,7 +67,16 @@ def test_numbers_of_workers_begin_at_none_and_end_at_the_greatest(most):
 
 @pytest.mark.parametrize(
     ("given_most", "share", "most"),
-    [(None, 0.9, 8), (None, None, 8), (None, 0.1, 32), (3, 0.1, 3), (0, 0.9, 0), (64, 1.0, 64)],
+    [
+        (None, 1.0, 8),
+        (None, 0.9, 9),
+        (None, 0.5, 16),
+        (None, None, 8),
+        (None, 0.1, 32),
+        (3, 0.1, 3),
+        (0, 0.9, 0),
+        (64, 1.0, 64),
+    ],
 )
 def test_workers_that_sleep_may_be_more_than_the_cores(given_most, share, most):
     assert most_workers(TWO, given=given_most, computing_share=share) == most

@@ -91,7 +91,14 @@ def _edited(facts: LoaderNow, change: Setting, spec: str) -> tuple[str, Edited]:
         raw = pathlib.Path(file).read_bytes()
     except OSError as error:
         raise NotFound(f"{file} cannot be read: {error.strerror}") from None
-    return file, edit(raw, attribute, arguments, name=os.path.relpath(file))
+    return file, edit(raw, attribute, arguments, name=_shown(file))
+
+
+def _shown(file: str) -> str:
+    """Its name in the diff: from the current folder, if it lies below it."""
+    path = pathlib.Path(file).resolve()
+    here = pathlib.Path.cwd().resolve()
+    return str(path.relative_to(here) if path.is_relative_to(here) else path).lstrip(os.sep)
 
 
 def _lines(facts: LoaderNow, change: Setting) -> tuple[str, str]:

@@ -8,6 +8,7 @@ turned alone, so that a gain has one cause.
 from __future__ import annotations
 
 import dataclasses
+import math
 from collections.abc import Iterable
 
 from headrace.doctor.timing.setting import AS_IT_IS, Setting
@@ -17,10 +18,8 @@ __all__ = ["coarse", "fine", "most_workers", "worker_numbers"]
 
 PREFETCH = (1, 2, 4, 8)
 """Down as well: what is prepared ahead takes memory that nobody sees in a process list."""
-SLEEPING = 0.5
-"""Workers that compute for less than half of their time wait for something else than a core."""
 BEYOND_CORES = 4
-"""Sleeping workers may be so many times the cores: eight on two cores hide three quarters of a wait."""
+"""Workers that sleep may be so many times the cores: eight on two cores hide three quarters of a wait."""
 
 
 def most_workers(facts: LoaderNow, *, given: int | None, computing_share: float | None) -> int:
@@ -30,13 +29,13 @@ def most_workers(facts: LoaderNow, *, given: int | None, computing_share: float 
         facts: The loader as it is.
         given: `--workers-max`; it wins, whatever it is.
         computing_share: Part of the time of whoever prepares samples in which it computes; None: not known. Workers that
-            compute share the cores, and more of them than cores only take turns.
+            compute all the time only take turns if they are more than the cores; of those that wait half of the time for
+            something else, two share a core.
     """
     if given is not None:
         return given
-    if computing_share is not None and computing_share < SLEEPING:
-        return facts.num_cores * BEYOND_CORES
-    return facts.num_cores
+    share = 1.0 if computing_share is None else max(computing_share, 1 / BEYOND_CORES)
+    return math.ceil(facts.num_cores / share)
 
 
 def worker_numbers(most: int) -> tuple[int, ...]:
