@@ -39,7 +39,7 @@ class MadeUpRig:
         *,
         compute=None,
         budget=300.0,
-        round_s=1.0,
+        round_s=1.5,
         noise=0.01,
         proofs=None,
         memories=None,
@@ -60,8 +60,7 @@ class MadeUpRig:
         return self.facts
 
     def measure(self, kind, setting, *, window_s):
-        del window_s
-        self.left_s -= self.round_s
+        self.left_s -= self.round_s - 1 + window_s
         self.measured.append((kind, setting))
         number = self._number(setting)
         if number in self.failures:

@@ -15,7 +15,7 @@ from headrace.doctor.statistics.schedule import fewest_blocks, num_rounds
 from headrace.doctor.timing.setting import AS_IT_IS, Setting
 from headrace.doctor.timing.timed import Kind
 from headrace.doctor.tuning.choice import Choice, Contender, Limits, bars, choose
-from headrace.doctor.tuning.confirmation import MOST_FINALISTS, Confirmed, confirm, plan
+from headrace.doctor.tuning.confirmation import MOST_FINALISTS, Confirmed, Plan, confirm, plan
 from headrace.doctor.tuning.cost import Cost, cost_of
 from headrace.doctor.tuning.facts import LoaderNow, changes_of
 from headrace.doctor.tuning.gain import expected_gain
@@ -39,6 +39,11 @@ PROOF_SHARE, RESERVE = 0.1, 0.03
 """Parts of the budget for each proof, and in which nothing is begun."""
 MOST_PROOFS = 5
 """Settings whose data are compared: where three of five differ, the fault is not theirs."""
+LEAST_WINDOW_S = 0.4
+WHOLE = 1.0
+"""Seconds that a round takes less if its steady part is to be a second shorter: at least so many."""
+HOPE = 1.3
+"""Estimates err: only a budget that is shorter than what is needed by more than that is given up at once."""
 WALKS = 12.0
 """A proof walks six epochs, and digests what it walks through."""
 START_S = 6.0
@@ -96,9 +101,11 @@ class Course:
         if kept is not None:
             return kept
         arms = self._arms()
-        if len(arms) > 1 and not self._has_time(len(arms) * self._round_s + self._rest_s(1)):
+        if len(arms) > 1 and not self._has_time((len(arms) * self._round_s() + self._rest_s(1)) / HOPE):
             return self._too_short(len(arms))
         order = self._search(arms)
+        if len(arms) > 1 and all(one.setting == AS_IT_IS for one in order if one.rates_per_s or one.failure):
+            return self._too_short(len(arms))
         self.finalists = self._prove(order)
         self._confirm()
         return self._choose()
@@ -196,7 +203,7 @@ class Course:
             measure,
             need_per_s=self.need_per_s if kind == "L" else None,
             keep=MOST_FINALISTS + 1,
-            has_time=lambda: self._has_time(self._rest_s(1)),
+            has_time=lambda: self._has_time(self._rest_s(1) / HOPE),
         )
         if untried := [self.facts.describe(one.setting) for one in order if not one.rates_per_s and not one.failure]:
             self.left_out.append(f"no time to try {'; '.join(untried)}")
@@ -266,18 +273,15 @@ class Course:
                     self._fresh_supply(setting)
         for setting in (AS_IT_IS, *self.finalists):
             self._weigh(setting)
-        left_s = self.rig.left_s - RESERVE * self.wishes.budget_s
-        found = plan(len(self.finalists), left_s=left_s, round_s=self._round_s)
+        found, window_s = self._plan()
         for setting in self.finalists[found.num_finalists :]:
             self.left_out.append(f"no time to confirm {self.facts.describe(setting)}")
         kept = self.finalists[: found.num_finalists]
-        if not kept:
-            return
         self.num_blocks = found.num_blocks
         kind: Kind = "I" if self.wishes.has_step else "L"
         self.confirmed = confirm(
             kept,
-            lambda setting: self._measure(kind, setting, f"confirming {self.facts.describe(setting)}"),
+            lambda setting: self._measure(kind, setting, f"confirming {self.facts.describe(setting)}", window_s),
             num_blocks=found.num_blocks,
             seed=self.wishes.seed,
             has_time=lambda: self._has_time(0.0),
@@ -290,7 +294,7 @@ class Course:
         """Seconds that are needed from a proof on, to confirm so many settings."""
         loop = num_rounds(num_finalists, fewest_blocks(num_finalists))
         weighed = (num_finalists + 1) * (1 + (NUM_SUPPLY if self.wishes.has_step else 0))
-        return self._proof_s + (loop + weighed) * self._round_s
+        return self._proof_s + (loop + weighed) * self._round_s()
 
     @property
     def _proof_s(self) -> float:
@@ -299,7 +303,7 @@ class Course:
     def _too_short(self, num_arms: int) -> Choice:
         """Says so before minutes are spent on what would not be enough."""
         used_s = self.wishes.budget_s - self.rig.left_s
-        needed_s = 1.2 * (used_s + 2 * num_arms * self._round_s + self._rest_s(1)) / (1 - RESERVE)
+        needed_s = 1.2 * (used_s + 2 * num_arms * self._round_s() + self._rest_s(1)) / (1 - RESERVE)
         why = f"the budget of {self.wishes.budget_s:.0f} s is too short for rounds that tell settings apart"
         return Choice(
             outcome="inconclusive",
@@ -307,6 +311,22 @@ class Course:
             meets_need=None,
             why=f"{why}: --budget {math.ceil(needed_s / 60)}m would do",
         )
+
+    def _plan(self) -> tuple[Plan, float]:
+        """How many finalists, in how many blocks, and how long the steady part of each round is to be."""
+        left_s = self.rig.left_s - RESERVE * self.wishes.budget_s
+        windows = [one for share in (1.0, 0.5, 0.25) if (one := share * self.wishes.window_s) > LEAST_WINDOW_S]
+        found = (
+            Plan(num_finalists=1, num_blocks=fewest_blocks(1)),
+            LEAST_WINDOW_S,
+        )  # estimates err: it is tried at least
+        for number in range(1, len(self.finalists) + 1):
+            for window_s in (*windows, LEAST_WINDOW_S):
+                fits = plan(number, left_s=left_s, round_s=self._round_s(window_s))
+                if fits.num_finalists == number:
+                    found = fits, window_s
+                    break
+        return found
 
     def _settle_present(self) -> None:
         """Nothing to compare it with: its own rounds say what it gives."""
@@ -341,11 +361,12 @@ class Course:
 
     # Rounds.
 
-    def _measure(self, kind: Kind, setting: Setting, doing: str) -> Trial:
+    def _measure(self, kind: Kind, setting: Setting, doing: str, window_s: float | None = None) -> Trial:
         left_s = self.rig.left_s
         self.say(f"{doing}, {left_s:.0f} s left")
-        trial = self.rig.measure(kind, setting, window_s=self.wishes.window_s)
-        self._spent.append(left_s - self.rig.left_s)
+        trial = self.rig.measure(kind, setting, window_s=window_s or self.wishes.window_s)
+        if window_s is None:
+            self._spent.append(left_s - self.rig.left_s)
         return trial
 
     def _fresh_supply(self, setting: Setting) -> None:
@@ -363,14 +384,14 @@ class Course:
     def _weigh(self, setting: Setting) -> None:
         if self.notes[setting].memory == (None, None):
             self.say(f"memory of {self.facts.describe(setting)}")
-            self.notes[setting].memory = self.rig.memory(setting, window_s=self.wishes.window_s)
+            self.notes[setting].memory = self.rig.memory(setting, window_s=LEAST_WINDOW_S)
 
-    @property
-    def _round_s(self) -> float:
-        """Seconds of a round with its start: of those so far the slower ones, so that plans hold."""
+    def _round_s(self, window_s: float = LEAST_WINDOW_S) -> float:
+        """Seconds of a round with its start, if its steady part is to be so long; from the rounds so far."""
         if not self._spent:
-            return 2 * self.wishes.window_s
-        return sorted(self._spent)[int(0.75 * (len(self._spent) - 1))] or 1e-3
+            return 2 * window_s
+        mean_s = statistics.fmean(self._spent)
+        return max(mean_s - WHOLE * (self.wishes.window_s - window_s), 0.2 * mean_s)
 
     def _has_time(self, leaves_s: float) -> bool:
         return self.rig.left_s > leaves_s + RESERVE * self.wishes.budget_s

@@ -27,8 +27,9 @@ __all__ = ["LabRig", "Rig"]
 
 PER_BATCH_S = 60.0
 """Seconds after which a batch is stuck: a round is no place to find out whether a sample hangs."""
-MOST_WINDOWS = 5.0
-"""A round may take so many times the window that is wanted: slow loaders have few batches in it."""
+MOST_WINDOWS, LEAST_MOST_S = 2.5, 4.0
+"""A round may take so many times the window that is wanted, and so many seconds in any case: slow loaders have few batches
+in it, and of short epochs only the middle is steady."""
 
 
 class Rig(Protocol):
@@ -141,7 +142,7 @@ class LabRig:
             setting=setting,
             consumer=self._consumer,
             window_s=window_s,
-            most_s=min(MOST_WINDOWS * window_s, max(self.left_s, window_s)),
+            most_s=min(max(MOST_WINDOWS * window_s, LEAST_MOST_S), max(self.left_s, window_s)),
             seed=self._seed,
             folder=self._folder.name,
         )
