@@ -9,9 +9,10 @@ import pytest
 
 from headrace.doctor.timing.setting import AS_IT_IS, Setting
 from headrace.doctor.tuning.choice import Limits
-from headrace.doctor.tuning.course import Course, Wishes
+from headrace.doctor.tuning.course import Course
 from headrace.doctor.tuning.facts import LoaderNow
 from headrace.doctor.tuning.model import Proof
+from headrace.doctor.tuning.pace import Wishes
 from headrace.errors import TargetError
 
 _SPEC = importlib.util.spec_from_file_location("machines", pathlib.Path(__file__).with_name("machines.py"))
@@ -50,8 +51,8 @@ def test_a_present_setting_that_is_enough_is_kept_without_a_search():
     tried = course(need=300)
     choice = tried.run()
     assert (choice.outcome, choice.meets_need) == ("keep", True)
-    assert {setting for kind, setting in tried.rig.measured} == {AS_IT_IS}
-    assert not tried.rig.proven
+    assert {setting for kind, setting in tried.pace.rig.measured} == {AS_IT_IS}
+    assert not tried.pace.rig.proven
 
 
 def test_the_simplest_that_is_enough_is_chosen():
@@ -76,7 +77,7 @@ def test_without_a_need_the_fastest_is_looked_for_and_the_cheapest_of_equals_tak
 def test_where_nothing_is_faster_it_is_kept_and_flat_settings_are_listed():
     tried = course({0: 395, 1: 400, 2: 400, 4: 401, 8: 400}, noise=0.004)
     assert tried.run().outcome == "keep"
-    rows = tried.notes.rows(tried.finalists, tried.need, tried.wishes.limits)
+    rows = tried.notes.rows(tried.finalists, tried.need, tried.pace.wishes.limits)
     assert "num_workers=2 -> 8" in [row.says for row in rows if row.is_flat]
 
 
@@ -96,6 +97,7 @@ def test_where_all_that_is_faster_differs_nothing_is_changed():
     choice = tried.run()
     assert choice.outcome == "keep"
     assert choice.meets_need is False
+    assert choice.why == "of what is faster the data differ, or are not proven to be the same"
     assert choice.binding
 
 
@@ -115,7 +117,7 @@ def test_a_budget_that_is_too_short_is_said_before_it_is_spent():
     choice = tried.run()
     assert choice.outcome == "inconclusive"
     assert "--budget" in choice.why
-    assert tried.rig.left_s > 10
+    assert tried.pace.rig.left_s > 10
 
 
 @pytest.mark.parametrize("budget", [60, 120, 300, 1000])
@@ -124,7 +126,7 @@ def test_a_budget_that_is_too_short_is_said_before_it_is_spent():
 def test_the_budget_is_kept(budget, round_s, compute):
     tried = course(need=700, budget=float(budget), round_s=round_s, compute=compute)
     choice = tried.run()
-    assert tried.rig.left_s >= 0, "nothing was begun after the end"
+    assert tried.pace.rig.left_s >= 0, "nothing was begun after the end"
     assert choice.outcome in {"change", "inconclusive"}
 
 

@@ -50,6 +50,11 @@ class Notebook:
     def __getitem__(self, setting: Setting) -> Entry:
         return self._entries.setdefault(setting, Entry(setting))
 
+    @property
+    def has_wrong(self) -> bool:
+        """True if the data of a setting differ from those of the present one, or are not proven to be the same."""
+        return any(one.proof is not None and one.proof.same_data != "proven" for one in self._entries.values())
+
     def note(self, trial: Trial) -> None:
         """Keeps a trial of the search."""
         entry = self[trial.setting]

@@ -15,9 +15,10 @@ from headrace.doctor.subject.target import check, check_spec
 from headrace.doctor.timing.consumer import Consumer, Emulated, GivenStep, TrainStep, held
 from headrace.doctor.timing.setting import AS_IT_IS
 from headrace.doctor.tuning.choice import Choice, Limits
-from headrace.doctor.tuning.course import Course, Wishes
+from headrace.doctor.tuning.course import Course
 from headrace.doctor.tuning.editing import edit_of
 from headrace.doctor.tuning.model import Tuning
+from headrace.doctor.tuning.pace import Wishes
 from headrace.doctor.tuning.rig import LabRig
 from headrace.errors import ConfigurationError
 from headrace.machine import cpu_pressure, usable_memory
@@ -181,7 +182,7 @@ def _result(
         choice=choice,
         says=facts.describe(AS_IT_IS if change is None else change),
         gain=None if change is None else course.notes[change].gain,
-        tried=course.notes.rows(course.finalists, course.need, course.wishes.limits),
+        tried=course.notes.rows(course.finalists, course.need, course.pace.wishes.limits),
         num_blocks=course.num_blocks,
         floor=None if floor is None or floor.bound_log == float("inf") else floor.bound_log,
         edit=None if change is None else edit_of(facts, change, spec),
