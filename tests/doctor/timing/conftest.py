@@ -77,7 +77,9 @@ def no_orphans():
     yield
     del os.environ[word]
     deadline = time.monotonic() + GONE_S
-    while left := [process for process in psutil.process_iter() if process.pid != os.getpid() and _knows(process, word)]:
+    while left := [
+        process for process in psutil.process_iter() if process.pid != os.getpid() and _knows(process, word)
+    ]:
         assert time.monotonic() < deadline, f"still there: {left}"
         time.sleep(0.05)
 

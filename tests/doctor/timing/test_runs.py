@@ -27,17 +27,20 @@ def check_laws(record, batch_size=4):
     """What holds for every run that delivered something."""
     steps = record.steps
     size = len(steps.asked_s)
-    assert size and {len(one) for one in (steps.got_s, steps.epochs, steps.num_samples)} == {size}
+    assert size
+    assert {len(one) for one in (steps.got_s, steps.epochs, steps.num_samples)} == {size}
     moments = [moment for pair in zip(steps.asked_s, steps.got_s, strict=True) for moment in pair] + [steps.end_s]
     assert moments == sorted(moments), "time goes on"
     assert list(steps.epochs) == sorted(steps.epochs)
     assert all(1 <= num <= batch_size for num in steps.num_samples)
     assert record.amounts.num_samples == sum(steps.num_samples)
     assert [start.epoch for start in record.starts] == sorted({*steps.epochs} if record.starts else ())
-    assert record.consumer_cpu_s >= 0 and record.workers_cpu_s >= 0
+    assert record.consumer_cpu_s >= 0
+    assert record.workers_cpu_s >= 0
     if record.window is not None:
         window = record.window
-        assert 0 <= window.first < window.last <= size and window.seconds > 0
+        assert 0 <= window.first < window.last <= size
+        assert window.seconds > 0
         assert window.num_samples == sum(steps.num_samples[place] for place in window.places)
 
 
@@ -83,7 +86,8 @@ def test_any_loader_with_workers_is_timed(timed, make, kind):
     record = timed(make(), kind, consumer=FIVE_MS)
     check_laws(record)
     assert record.window is not None, record.why
-    assert record.num_workers in {1, 2} and record.in_flight == record.num_workers ** 2
+    assert record.num_workers in {1, 2}
+    assert record.in_flight == record.num_workers**2
 
 
 @pytest.mark.parametrize("name", ["workers", "kept workers", "stream", "ours", "our stream"])
@@ -98,7 +102,8 @@ def test_handing_over_alone_is_quicker_than_loading(timed):
     loader = DataLoader(Rows(40, sleep_s=0.05), batch_size=4, num_workers=2)
     slow, floor = (timed(loader, kind, num_epochs=1).steps for kind in ("L", "L0"))
     took = [steps.end_s - steps.got_s[0] for steps in (slow, floor)]
-    assert took[0] > 0.7 and took[1] < took[0] / 2
+    assert took[0] > 0.7
+    assert took[1] < took[0] / 2
 
 
 def test_what_cannot_be_run_says_why(timed):
@@ -112,9 +117,12 @@ def test_what_cannot_be_run_says_why(timed):
         cases["Ct", LOADERS["plain"]] = "no CUDA device"
     for (kind, make), said in cases.items():
         record = timed(make(), kind, consumer=FIVE_MS)
-        assert record.window is None and said in record.why and record.steps.asked_s == ()
+        assert record.window is None
+        assert said in record.why
+        assert record.steps.asked_s == ()
     record = timed(Batches(), setting=Setting(num_workers=4))
-    assert "inside it" in record.why and record.setting == Setting(num_workers=4)
+    assert "inside it" in record.why
+    assert record.setting == Setting(num_workers=4)
 
 
 def test_a_setting_is_applied(timed):
@@ -151,11 +159,15 @@ def test_tiny_and_empty_data_sets(timed):
     for workers in (0, 2):
         record = timed(DataLoader(Rows(12), batch_size=4, num_workers=workers), num_epochs=3)
         assert len(record.steps.asked_s) == 9
-        assert record.window.num_batches == 6 and "whole epochs" in record.why
+        assert record.window.num_batches == 6
+        assert "whole epochs" in record.why
         record = timed(DataLoader([], batch_size=4, num_workers=workers))
-        assert record.window is None and record.why == "no batch was delivered" and record.starts == ()
+        assert record.window is None
+        assert record.why == "no batch was delivered"
+        assert record.starts == ()
         dropped = timed(DataLoader(Rows(3), batch_size=4, drop_last=True, num_workers=workers))
-        assert dropped.window is None and dropped.why == "no batch was delivered"
+        assert dropped.window is None
+        assert dropped.why == "no batch was delivered"
 
 
 def test_an_empty_loader_has_no_batch_to_keep(timed):
@@ -177,7 +189,8 @@ class Once:
 
 def test_a_loader_that_is_exhausted_ends_the_run(timed):
     record = timed(Once(), window_s=5.0)
-    assert set(record.steps.epochs) == {0} and len(record.steps.asked_s) == 30
+    assert set(record.steps.epochs) == {0}
+    assert len(record.steps.asked_s) == 30
 
 
 def test_compute_bound_and_loader_bound(timed):
@@ -217,7 +230,8 @@ def test_a_kept_batch_survives_what_a_step_takes_out_of_it(timed):
     with held(lambda batch: (batch.pop("label"), time.sleep(0.001))) as consumer:
         for kind in ("C", "N"):
             record = timed(WITH_WORKERS["workers"](), kind, consumer=consumer)
-            assert set(record.steps.num_samples) == {4} and len(record.steps.asked_s) > 5
+            assert set(record.steps.num_samples) == {4}
+            assert len(record.steps.asked_s) > 5
 
 
 def test_a_maker_is_called_once(timed):
@@ -240,7 +254,8 @@ def test_orders_repeat_and_samplers_are_told_the_epoch(timed):
     assert ids(1)[:16] != ids(1)[16:]
     sampler = DistributedSampler(Rows(), num_replicas=2, rank=0)
     told = timed(DataLoader(Rows(), batch_size=4, sampler=sampler), num_epochs=2, wants_ids=True)
-    assert told.batch_ids[:8] != told.batch_ids[8:] and sampler.epoch == 1
+    assert told.batch_ids[:8] != told.batch_ids[8:]
+    assert sampler.epoch == 1
 
 
 @pytest.mark.parametrize(
@@ -262,7 +277,8 @@ def test_ids_are_those_of_the_batches(timed, make, max_batches):
     with held(lambda batch: seen.append(tuple(str(label) for label in batch["label"].reshape(-1).tolist())
               if isinstance(batch["label"], torch.Tensor) else (str(batch["label"]),))) as consumer:  # fmt: skip
         record = timed(make(), "I", consumer=consumer, num_epochs=2, max_batches=max_batches, wants_ids=True)
-    assert record.batch_ids == tuple(seen) and seen
+    assert record.batch_ids == tuple(seen)
+    assert seen
 
 
 def test_ids_are_not_made_up(timed):
@@ -274,7 +290,8 @@ def test_a_batch_is_loaded_in_the_same_way_with_ids(timed):
     """The sampler is listened to where it is: nothing is asked of the workers."""
     loader = WITH_WORKERS["workers"]()
     plain, told = (timed(loader, num_epochs=1, wants_ids=wants) for wants in (False, True))
-    assert plain.amounts == told.amounts and told.num_workers == 2
+    assert plain.amounts == told.amounts
+    assert told.num_workers == 2
 
 
 # Faults.
@@ -290,7 +307,9 @@ def test_a_broken_sample_ends_everything(timed, workers, kind):
         timed(loader, kind, consumer=FIVE_MS, window_s=5.0)
 
 
-@pytest.mark.parametrize("make", [WITH_WORKERS["workers"], WITH_WORKERS["kept workers"], WITH_WORKERS["our kept workers"]])
+@pytest.mark.parametrize(
+    "make", [WITH_WORKERS["workers"], WITH_WORKERS["kept workers"], WITH_WORKERS["our kept workers"]]
+)
 @pytest.mark.parametrize("kind", ["C", "I", "N"])
 def test_a_broken_step_ends_everything(timed, make, kind):
     calls = itertools.count()
@@ -355,14 +374,16 @@ def test_a_loader_that_spawns_beside_a_step_of_its_own_file(in_lab, no_orphans):
     assert ending.outcome == "done", ending.cause
     check_laws(records[0])
     assert records[0].batch_ids[-1] == ("36", "37", "38", "39")
-    assert records[0].workers_cpu_s > 0 and records[0].logical_bytes > 0
+    assert records[0].workers_cpu_s > 0
+    assert records[0].logical_bytes > 0
 
 
 def test_a_broken_step_is_named(in_lab, no_orphans):
     run = TimedRun(kind="I", consumer=TrainStep(f"{in_lab.path}:broken_step"))
     records, ending = in_lab(FILE, run, name="hanging")
     assert (records, ending.outcome) == ([], "failed")
-    assert "KeyError" in ending.cause and "broken_step" in ending.at
+    assert "KeyError" in ending.cause
+    assert "broken_step" in ending.at
 
 
 def test_a_worker_that_dies_ends_the_run(in_lab, no_orphans):

@@ -73,7 +73,7 @@ def find_window(steps: Steps, epochs: Sequence[Epoch], crew: Crew) -> tuple[Wind
     bounds = np.append(np.asarray(steps.asked_s), steps.end_s)
     stretches = [stretch for number, epoch in enumerate(epochs) if (stretch := _stretch(number, epoch, crew))]
     if not stretches:
-        return _whole_epochs(steps, epochs, bounds)
+        return _whole_epochs(steps, epochs, bounds, lead_of(crew, 0))
     stretches = _without_warm_up(stretches, bounds, crew)
     stretches = [_in_turns(stretch, crew) for stretch in stretches]
     window = _window(steps, stretches, bounds)
@@ -93,13 +93,16 @@ def _stretch(number: int, epoch: Epoch, crew: Crew) -> tuple[int, int] | None:
     return (first, last) if last - first >= max(FEWEST_BATCHES, crew.num_workers) else None
 
 
-def _whole_epochs(steps: Steps, epochs: Sequence[Epoch], bounds: NDArray[np.float64]) -> tuple[Window | None, str]:
+def _whole_epochs(
+    steps: Steps, epochs: Sequence[Epoch], bounds: NDArray[np.float64], lead: int
+) -> tuple[Window | None, str]:
     whole = [epoch for epoch in epochs if epoch.is_whole]
     if len(whole) > 1 and whole[0].first == 0:
         whole = whole[1:]  # the first one imports, opens and compiles
     if not whole:
         num = len(steps.asked_s)
-        return None, f"too few batches for a steady part: {num} in all" if num else "no batch was delivered"
+        told = f"too few batches for a steady part: {num} in all, and the first {lead} belong to the start"
+        return None, told if num else "no batch was delivered"
     window = _window(steps, [(epoch.first, epoch.last) for epoch in whole], bounds)
     if window is None:
         return None, "the clock saw no time pass"
