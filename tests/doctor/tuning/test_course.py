@@ -130,6 +130,15 @@ def test_the_budget_is_kept(budget, round_s, compute):
     assert choice.outcome in {"change", "inconclusive"}
 
 
+def test_a_confirmation_that_is_cut_short_is_no_reason_to_keep_anything():
+    """Rounds that become slow after the search: one block is run, and says nothing."""
+    tried = course(need=700, budget=120.0, slow_from=20)
+    choice = tried.run()
+    assert tried.finalists
+    assert tried.left_out
+    assert choice.outcome == "inconclusive"
+
+
 def test_a_loader_that_does_not_run_is_said():
     with pytest.raises(TargetError, match="does not run as it is: SIGKILL"):
         course(need=700, failures={2: "SIGKILL"}).run()

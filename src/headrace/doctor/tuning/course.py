@@ -190,7 +190,7 @@ class Course:
 
     def _choose(self) -> Choice:
         present = self.notes.contender(AS_IT_IS, self.need)
-        judged = [one for one in self.finalists if self.notes[one].gain is not None]
+        judged = [one for one in self.finalists if self._is_judged(one)]
         others = [self.notes.contender(one, self.need) for one in judged]
         if self.finalists and not judged:
             why = "the time did not do for the rounds that tell settings apart; --budget gives more"
@@ -203,6 +203,11 @@ class Course:
         if not others and self.notes.has_wrong:
             return dataclasses.replace(found, why="of what is faster the data differ, or are not proven to be the same")
         return found
+
+    def _is_judged(self, setting: Setting) -> bool:
+        """True if enough blocks were run to bound what it gains."""
+        gain = self.notes[setting].gain
+        return gain is not None and math.isfinite(gain.interval.high)
 
     # Rounds.
 

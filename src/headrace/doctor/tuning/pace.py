@@ -14,14 +14,16 @@ from headrace.doctor.tuning.confirmation import Plan, plan
 from headrace.doctor.tuning.rig import Rig
 from headrace.doctor.tuning.trial import Trial
 
-__all__ = ["HOPE", "LEAST_WINDOW_S", "NUM_SUPPLY", "START_S", "Pace", "Wishes"]
+__all__ = ["HOPE", "LEAST_WINDOW_S", "NUM_SUPPLY", "Pace", "Wishes"]
 
 NUM_SUPPLY = 4
 """Fresh rounds of the loader alone for each finalist; the loop's own rounds are many more."""
 PROOF_SHARE, RESERVE = 0.1, 0.03
 """Parts of the budget for each proof, and in which nothing is begun."""
-START_S = 6.0
-"""Of a proof: its processes, imports and reads."""
+LEAST_START_S, NUM_CHILDREN = 6.0, 5
+"""Of a proof: seconds for its processes, imports and reads at least, and how many processes it starts."""
+RANKING = 0.5
+"""Rounds that only rank settings may be shorter by so much."""
 LEAST_WINDOW_S = 0.4
 """Seconds of a steady part: shorter ones are all noise."""
 WHOLE = 1.0
@@ -54,16 +56,27 @@ class Pace:
 
     def __init__(self, rig: Rig, wishes: Wishes, say: Callable[[str], None]) -> None:
         self.rig, self.wishes, self.say = rig, wishes, say
-        self._spent: list[float] = []
+        self._spent: list[tuple[float, float]] = []
+        """(seconds of the steady part that were wanted, seconds that the round took)."""
 
     def measure(self, kind: Kind, setting: Setting, doing: str, window_s: float | None = None) -> Trial:
         """Runs one round; says what is being done and how much time is left."""
-        left_s = self.rig.left_s
+        left_s, window_s = self.rig.left_s, window_s or self.wishes.window_s
         self.say(f"{doing}, {left_s:.0f} s left")
-        trial = self.rig.measure(kind, setting, window_s=window_s or self.wishes.window_s)
-        if window_s is None:
-            self._spent.append(left_s - self.rig.left_s)
+        trial = self.rig.measure(kind, setting, window_s=window_s)
+        self._spent.append((window_s, left_s - self.rig.left_s))
         return trial
+
+    @property
+    def search_window_s(self) -> float:
+        """Seconds of the steady part where rounds only rank."""
+        return max(RANKING * self.wishes.window_s, LEAST_WINDOW_S)
+
+    @property
+    def start_s(self) -> float:
+        """Seconds of a proof before anything is walked: its processes, imports and reads."""
+        starts = [took_s - window_s for window_s, took_s in self._spent]
+        return max(LEAST_START_S, NUM_CHILDREN * statistics.fmean(starts)) if starts else LEAST_START_S
 
     def rest_s(self, num_finalists: int) -> float:
         """Seconds that are needed from a proof on, to confirm so many settings."""
@@ -74,7 +87,7 @@ class Pace:
     @property
     def proof_s(self) -> float:
         """Seconds that a proof may take."""
-        return max(PROOF_SHARE * self.wishes.budget_s, 2 * START_S)
+        return max(PROOF_SHARE * self.wishes.budget_s, 2 * self.start_s)
 
     def plan(self, num_wanted: int) -> tuple[Plan, float]:
         """How many finalists, in how many blocks, and how long the steady part of each round is to be."""
@@ -94,8 +107,7 @@ class Pace:
         """Seconds of a round with its start, if its steady part is to be so long; from the rounds so far."""
         if not self._spent:
             return 2 * window_s
-        mean_s = statistics.fmean(self._spent)
-        return max(mean_s - WHOLE * (self.wishes.window_s - window_s), 0.2 * mean_s)
+        return statistics.fmean(max(took_s - WHOLE * (had_s - window_s), 0.2 * took_s) for had_s, took_s in self._spent)
 
     def has_time(self, leaves_s: float = 0.0) -> bool:
         """True if something may be begun, and so many seconds are left after it."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import statistics
 from collections.abc import Sequence
 
@@ -14,7 +15,7 @@ from headrace.doctor.tuning.facts import LoaderNow, changes_of
 from headrace.doctor.tuning.halving import Ranked, halve
 from headrace.doctor.tuning.lattice import coarse, fine, most_workers
 from headrace.doctor.tuning.notebook import Notebook
-from headrace.doctor.tuning.pace import HOPE, START_S, Pace
+from headrace.doctor.tuning.pace import HOPE, Pace
 from headrace.doctor.tuning.trial import Trial
 
 __all__ = ["Search"]
@@ -23,6 +24,8 @@ MOST_PROOFS = 5
 """Settings whose data are compared: where three of five differ, the fault is not theirs."""
 WALKS = 12.0
 """A proof walks six epochs, and digests what it walks through."""
+KNOB = 1.1
+"""One more knob has to win so much in its trials, or the setting without it is preferred."""
 WORTH = 1.03
 """A setting that is not so much faster in its trials is no reason for a change."""
 
@@ -51,15 +54,15 @@ class Search:
         # Deeper queues and the like do nothing for a loader that nobody waits for: with a step they are tried in the loop.
         around = self._halve([best.setting, *more], "I" if self.pace.wishes.has_step else "L") if more else []
         better = [one for one in around if one.rates_per_s]
-        at = next((place for place, one in enumerate(better) if one.setting == best.setting), 0)
-        # Those behind it are no faster.
-        return [*better[:at], *order]
+        own = next((one.rate_per_s for one in better if one.setting == best.setting), math.inf)
+        return [*(one for one in better if one.rate_per_s >= own * KNOB), *order]
 
     def _halve(self, arms: Sequence[Setting], kind: Kind, known: Sequence[Ranked] = ()) -> list[Ranked]:
         rates = {one.setting: one.rates_per_s for one in known}
 
         def measure(setting: Setting) -> Trial:
-            trial = self.pace.measure(kind, setting, f"trying {self.facts.describe(setting)}")
+            doing = f"trying {self.facts.describe(setting)}"
+            trial = self.pace.measure(kind, setting, doing, self.pace.search_window_s)
             self.notes.note(trial)
             return trial
 
@@ -83,16 +86,17 @@ class Search:
         return order
 
     def prove(self, order: Sequence[Ranked]) -> list[Setting]:
-        """Returns the best settings whose data are the same."""
+        """Returns the best settings whose data are the same, as many as can be confirmed in the time."""
         wanted = self._worth(order)
         proven: list[Setting] = []
         wrong: list[Setting] = []
         for setting in wanted:
-            if len(proven) + len(wrong) == MOST_PROOFS:
+            if len(proven) == MOST_FINALISTS or len(proven) + len(wrong) == MOST_PROOFS:
                 break
             if any(_includes(setting, one) for one in wrong):
                 continue  # one knob more does not mend it
-            if len(proven) == MOST_FINALISTS or (proven and not self.pace.has_time(self.pace.rest_s(len(proven) + 1))):
+            rest_s = self.pace.rest_s(len(proven) + 1) / (1.0 if proven else HOPE)
+            if (proven or wrong) and not self.pace.has_time(rest_s):
                 break
             budget_s = self.pace.proof_s
             self.pace.say(f"comparing the data of {self.facts.describe(setting)}")
@@ -123,7 +127,7 @@ class Search:
     def _num_compared(self, budget_s: float) -> int | None:
         """Samples of each epoch that can be walked six times in the time; None: all."""
         rate = self.notes[AS_IT_IS].trials[0].rate_per_s or 0.0
-        number = int(rate * max(budget_s - START_S, 1.0) / WALKS)
+        number = int(rate * max(budget_s - self.pace.start_s, 1.0) / WALKS)
         number = max(number, 8 * (self.facts.batch_size or 1))
         if self.facts.num_samples is not None and number >= self.facts.num_samples:
             return None
