@@ -136,7 +136,8 @@ def tune(
 
     Returns:
         `found.choice.outcome` (keep, change, inconclusive), `found.says` (the change), `found.gain`, `found.tried` (every
-        setting, with its proof), `found.edit` (what to write, and the way back).
+        setting, with its proof), `found.edit` (what to write, and the way back); `print(found.text())` shows it as the
+        command does.
 
     Raises:
         TargetError: it cannot be run as it is.

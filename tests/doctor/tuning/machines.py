@@ -46,7 +46,9 @@ class MadeUpRig:
         failures=None,
         seed=0,
         slow_from=10**9,
+        kinds_that_fail=(),
     ):
+        self.kinds_that_fail = kinds_that_fail
         self.slow_from = slow_from
         self.facts, self.compute, self.round_s = facts, compute, round_s
         self.machine = MadeUpMachine(rates, present=facts.present.num_workers, noise=noise, seed=seed)
@@ -65,6 +67,8 @@ class MadeUpRig:
         self.left_s -= self.round_s - 1 + window_s + (8 if len(self.measured) > self.slow_from else 0)
         self.measured.append((kind, setting))
         number = self._number(setting)
+        if kind in self.kinds_that_fail:
+            return Trial(setting=setting, kind=kind, rate_per_s=None, failure="no")
         if number in self.failures:
             return Trial(setting=setting, kind=kind, rate_per_s=None, failure=self.failures[number])
         supply = self.machine(Setting(num_workers=number) if number is not None else setting).rate_per_s

@@ -144,6 +144,13 @@ def test_a_loader_that_does_not_run_is_said():
         course(need=700, failures={2: "SIGKILL"}).run()
 
 
+def test_a_loop_that_fails_is_told_and_is_no_crash_of_ours():
+    tried = course(compute=300, kinds_that_fail={"I"})
+    choice = tried.run()
+    assert choice.outcome == "inconclusive"
+    assert any("a round of the loop failed, as it is: no" in one for one in tried.left_out)
+
+
 def test_a_setting_that_cannot_be_run_is_told_and_does_not_end_the_search():
     tried = course(need=700, failures={8: "no memory"})
     assert tried.run().setting == Setting(num_workers=4)

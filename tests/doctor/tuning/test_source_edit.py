@@ -196,3 +196,84 @@ def test_arguments_are_named_as_the_loader_names_them():
 def test_what_is_more_than_arguments_is_refused(change):
     with pytest.raises(NotFound, match="more than an argument"):
         arguments_of(FACTS, change)
+
+
+def test_the_places_of_arguments_are_those_of_the_loaders():
+    import inspect
+
+    import torch.utils.data
+
+    import headrace
+    from headrace.doctor.tuning.source_edit import POSITIONS
+
+    for loader in (torch.utils.data.DataLoader, headrace.DataLoader):
+        assert tuple(inspect.signature(loader).parameters)[: len(POSITIONS)] == POSITIONS
+
+
+@pytest.mark.parametrize(
+    ("call", "expected"),
+    [
+        (
+            "DataLoader(data, batch_size=8, \\\n        shuffle=True)",
+            "DataLoader(data, batch_size=8, \\\n        shuffle=True, num_workers=4)",
+        ),
+        ("wrap(DataLoader(data), 3)", "wrap(DataLoader(data, num_workers=4), 3)"),
+        ("DataLoader(f(g(data)))", "DataLoader(f(g(data)), num_workers=4)"),
+        ("DataLoader(data, collate_fn=(lambda b: (b)))", "DataLoader(data, collate_fn=(lambda b: (b)), num_workers=4)"),
+        ("DataLoader(data, batch_size=(n := 8))", "DataLoader(data, batch_size=(n := 8), num_workers=4)"),
+        ("DataLoader(data, num_workers=-1)", "DataLoader(data, num_workers=4)"),
+        (
+            "DataLoader(\n        data, batch_size=8,\n        shuffle=True,\n    )",
+            "DataLoader(\n        data, batch_size=8,\n        shuffle=True,\n        num_workers=4,\n    )",
+        ),
+        (
+            "DataLoader(\n        data, batch_size=8\n    )",
+            "DataLoader(\n        data, batch_size=8, num_workers=4\n    )",
+        ),
+        (
+            "DataLoader(\n\tdata,\n\tbatch_size=8,\n    )",
+            "DataLoader(\n\tdata,\n\tbatch_size=8,\n\tnum_workers=4,\n    )",
+        ),
+    ],
+)
+def test_other_styles(call, expected):
+    text = f"{HEAD}def make():\n    return {call}\n"
+    assert _edited(text, num_workers=4) == f"{HEAD}def make():\n    return {expected}\n"
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        f"{HEAD}make = lambda: DataLoader(d)\n",
+        f"{HEAD}def make():\n    with_it = dict(train=DataLoader(d))\n    return with_it['train']\n",
+        f"{HEAD}try:\n    import x\nexcept ImportError:\n    def make(): return DataLoader(d)\n",
+        "import headrace as hr\ndef make():\n    return hr.DataLoader(d)\n",
+        "from torchdata.stateful_dataloader import StatefulDataLoader\ndef make():\n    return StatefulDataLoader(d)\n",
+    ],
+)
+def test_more_ways_to_make_a_loader(text):
+    assert ", num_workers=4)" in _edited(text, num_workers=4)
+
+
+@pytest.mark.parametrize(
+    ("text", "reason"),
+    [
+        (
+            "from functools import partial\nfrom torch.utils.data import DataLoader\nmake = partial(DataLoader, d)\n",
+            "no call of DataLoader",
+        ),
+        (f"{HEAD}make = DataLoader(d)\nmake = wrap(make)\n", "defined 2 times, in lines 4, 5"),
+        (
+            f"{HEAD}def a():\n    return DataLoader(1)\ndef b():\n    return DataLoader(2)\ndef make():\n    return a() or b()\n",
+            "several functions",
+        ),
+        (f"{HEAD}def make():\n    return make()\n", "no call of DataLoader"),
+        (
+            f"{HEAD}def make():\n    return DataLoader(d, num_workers=WORKERS)\n",
+            "is WORKERS: set it where that comes from",
+        ),
+    ],
+)
+def test_more_that_is_refused(text, reason):
+    with pytest.raises(NotFound, match=reason):
+        _edited(text, num_workers=4)

@@ -111,11 +111,13 @@ class Course:
         entry = self.notes[AS_IT_IS]
         entry.supplies = [one.rate_per_s for one in entry.trials if one.rate_per_s is not None]
         while min(entry.supplies) >= need and not self._is_settled(entry.supplies, need):
-            self._fresh_supply(AS_IT_IS)
+            if not self._fresh_supply(AS_IT_IS):
+                return None
         if min(entry.supplies) < need:
             return None
         for at in range(NUM_NEED if self.pace.wishes.has_step else 0):
-            self._fresh_loop(AS_IT_IS, at)
+            if not self._fresh_loop(AS_IT_IS, at):
+                return None
         self._weigh(AS_IT_IS)
         present = self.notes.contender(AS_IT_IS, self.need)
         if bars(present, need, self.pace.wishes.limits):
@@ -152,7 +154,7 @@ class Course:
             lambda setting: self.pace.measure(kind, setting, f"confirming {self.facts.describe(setting)}", window_s),
             num_blocks=found.num_blocks,
             seed=self.pace.wishes.seed,
-            has_time=lambda: self.pace.has_time(0.0),
+            has_time=self.pace.has_time,
         )
         self.left_out += self.confirmed.failures
         for setting in (AS_IT_IS, *kept):
@@ -172,8 +174,9 @@ class Course:
 
     def _settle_present(self) -> None:
         """Nothing to compare it with: its own rounds say what it gives."""
-        while len(self.notes[AS_IT_IS].supplies) < NUM_PRESENT[1] and self.pace.has_time(0.0):
-            self._fresh_supply(AS_IT_IS)
+        while len(self.notes[AS_IT_IS].supplies) < NUM_PRESENT[1] and self.pace.has_time():
+            if not self._fresh_supply(AS_IT_IS):
+                return
 
     def _enter(self, setting: Setting, confirmed: Confirmed) -> None:
         entry = self.notes[setting]
@@ -211,17 +214,25 @@ class Course:
 
     # Rounds.
 
-    def _fresh_supply(self, setting: Setting) -> None:
+    def _fresh_supply(self, setting: Setting) -> bool:
+        """Runs the loader alone once more; False: it failed, which is told and decides nothing."""
         trial = self.pace.measure("L", setting, f"the loader alone, {self.facts.describe(setting)}")
         if trial.rate_per_s is None:
-            raise TargetError(f"{self.facts.describe(setting)} does not run any more: {trial.failure}")
+            self._fail(trial, "the loader alone")
+            return False
         self.notes[setting].supplies.append(trial.rate_per_s)
+        return True
 
-    def _fresh_loop(self, setting: Setting, at: int) -> None:
+    def _fresh_loop(self, setting: Setting, at: int) -> bool:
         trial = self.pace.measure("I", setting, f"the loop, {self.facts.describe(setting)}, round {at + 1}")
         if trial.rate_per_s is None:
-            raise TargetError(f"the loop does not run: {trial.failure}")
+            self._fail(trial, "the loop")
+            return False
         self.notes[setting].loops.append(trial)
+        return True
+
+    def _fail(self, trial: Trial, what: str) -> None:
+        self.left_out.append(f"a round of {what} failed, {self.facts.describe(trial.setting)}: {trial.failure}")
 
     def _weigh(self, setting: Setting) -> None:
         if self.notes[setting].memory == (None, None):

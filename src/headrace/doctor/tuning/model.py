@@ -151,6 +151,12 @@ class Tuning:
             return 3
         return 1 if self.choice.outcome == "change" and not self.applied else 0
 
+    def text(self, *, width: int = 80) -> str:
+        """Returns what the command prints."""
+        from headrace.doctor.tuning.text import render  # it knows this module
+
+        return render(self, width=width)
+
     @property
     def flat(self) -> tuple[str, ...]:
         """Settings that were tried and are no faster."""

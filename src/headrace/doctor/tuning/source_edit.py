@@ -18,8 +18,11 @@ from headrace.doctor.tuning.source_text import Place, SourceText, read_text
 
 __all__ = ["Edited", "NotFound", "arguments_of", "edit"]
 
-POSITIONS = ("dataset", "batch_size", "shuffle", "sampler", "batch_sampler", "num_workers", "collate_fn", "pin_memory")
-"""Torch's order of the arguments that people give without their names; `drop_last` and the rest follow."""
+POSITIONS = (
+    *("dataset", "batch_size", "shuffle", "sampler", "batch_sampler", "num_workers", "collate_fn", "pin_memory"),
+    *("drop_last", "timeout", "worker_init_fn", "multiprocessing_context"),
+)
+"""The order of the arguments that may be given without their names: torch's, and headrace's."""
 ARGUMENT = {"start_method": "multiprocessing_context"}
 INHERITED_WITHOUT_WORKERS = {
     "prefetch_factor": None,
@@ -109,7 +112,7 @@ def _changes(source: SourceText, found: CallFound, wanted: Mapping[str, object])
         raise NotFound(f"the call in line {call.lineno} takes *arguments, which may hold the same ones")
     named = {one.arg: one.value for one in call.keywords if one.arg is not None}
     takes_more = any(one.arg is None for one in call.keywords)
-    positional = {} if found.loader.startswith("headrace") else dict(zip(POSITIONS, call.args, strict=False))
+    positional = dict(zip(POSITIONS, call.args, strict=False))
     changes, missing = [], {}
     for argument, value in wanted.items():
         there = named.get(argument, positional.get(argument))
