@@ -43,6 +43,11 @@ class AskLoader:
         loader = subject.loader
         library = _library(loader)
         cannot = dict(subject.cannot) | ({} if library == "torch" else {"loader": "only torch's loader is replaced"})
+        if library == "torch" and _shares_generator(loader):
+            cannot["persistent"] = (
+                "persistent_workers=True was not tried: its order from the second epoch on would be another one under the "
+                "same seed, since PyTorch then draws one number less from the generator that shuffles"
+            )
         with bench.holding(None, None, stage="setting"):
             reads = library == "torch" and _reads_batches(subject)
         module = sys.modules.get(self.module)
@@ -86,6 +91,12 @@ def _present(subject: Subject) -> Setting:
         start_method=_start_method(loader),
         runner=runner if runner in {"threads", "processes"} else None,
     )
+
+
+def _shares_generator(loader: Any) -> bool:
+    """True if sampler and workers draw from one generator: seeds of workers, and the order, come out of it in turn."""
+    sampler = attribute(loader, "sampler")
+    return hasattr(sampler, "generator") and sampler.generator is attribute(loader, "generator")
 
 
 def _start_method(loader: Any) -> StartMethod | None:

@@ -33,7 +33,7 @@ class LoaderNow:
     num_cores: int = 1
     """That this process may use."""
     cannot: Mapping[str, str] = dataclasses.field(default_factory=dict)
-    """What cannot be changed -> why, in a user's words; `workers` and `loader` are looked at."""
+    """What cannot be changed -> why, in a user's words; `workers`, `loader` and `persistent` are looked at."""
     default_start_method: str = "fork"
     """That workers get if nothing is said."""
     file: str | None = None

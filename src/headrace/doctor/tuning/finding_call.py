@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import ast
-import dataclasses
 from collections.abc import Iterator
 
-__all__ = ["CallFound", "NotFound", "find_call"]
+__all__ = ["NotFound", "find_call"]
 
 LOADERS = {
     "torch.utils.data.DataLoader",
@@ -22,16 +21,7 @@ class NotFound(Exception):
     """There is no single call that could be changed; the message says why, in a user's words."""
 
 
-@dataclasses.dataclass(frozen=True, slots=True)
-class CallFound:
-    """The call, and what its name means."""
-
-    call: ast.Call
-    loader: str
-    """`torch.utils.data.DataLoader` or another of `LOADERS`."""
-
-
-def find_call(tree: ast.Module, attribute: str) -> CallFound:
+def find_call(tree: ast.Module, attribute: str) -> ast.Call:
     """Returns the call that makes the loader.
 
     Args:
@@ -130,14 +120,14 @@ def _binds(node: ast.stmt, name: str) -> bool:
     return any(isinstance(one, ast.Name) and one.id == name for target in targets for one in ast.walk(target))
 
 
-def _only_call(tree: ast.Module, holder: ast.AST, attribute: str, meaning: _Meaning, seen: frozenset[str]) -> CallFound:
+def _only_call(tree: ast.Module, holder: ast.AST, attribute: str, meaning: _Meaning, seen: frozenset[str]) -> ast.Call:
     calls = [node for node in ast.walk(holder) if isinstance(node, ast.Call)]
     known = [(one, meaning.of(one.func)) for one in calls]
-    found = [CallFound(one, name) for one, name in known if name in LOADERS]
+    found = [one for one, name in known if name in LOADERS]
     if len(found) == 1:
         return found[0]
     if found:
-        lines = ", ".join(str(one.call.lineno) for one in found)
+        lines = ", ".join(str(one.lineno) for one in found)
         raise NotFound(f"{attribute} makes {len(found)} loaders, in lines {lines}")
     own = [(one, name) for one, name in known if name.rpartition(".")[2].endswith("DataLoader")]
     if own:
@@ -152,7 +142,7 @@ def _in_helper(
     attribute: str,
     meaning: _Meaning,
     seen: frozenset[str],
-) -> CallFound:
+) -> ast.Call:
     """The call in a function of this file that TARGET's function calls."""
     functions = {node.name: node for node in tree.body if isinstance(node, _FUNCTIONS)}
     makers = {

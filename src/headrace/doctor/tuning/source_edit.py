@@ -13,7 +13,7 @@ from collections.abc import Mapping
 
 from headrace.doctor.timing.setting import Setting
 from headrace.doctor.tuning.facts import LoaderNow
-from headrace.doctor.tuning.finding_call import CallFound, NotFound, find_call
+from headrace.doctor.tuning.finding_call import NotFound, find_call
 from headrace.doctor.tuning.source_text import Place, SourceText, read_text
 
 __all__ = ["Edited", "NotFound", "arguments_of", "edit"]
@@ -87,7 +87,7 @@ def edit(raw: bytes, attribute: str, arguments: Mapping[str, object], *, name: s
     wanted = dict(arguments)
     if wanted.get("num_workers") == 0:
         # Only those that stand there: the others have these values already.
-        there = {one.arg for one in found.call.keywords}
+        there = {one.arg for one in found.keywords}
         wanted |= {key: value for key, value in INHERITED_WITHOUT_WORKERS.items() if key in there}
     changes = _changes(source, found, wanted)
     new = source.spliced(changes)
@@ -98,16 +98,15 @@ def edit(raw: bytes, attribute: str, arguments: Mapping[str, object], *, name: s
             source.text.splitlines(keepends=True), after.splitlines(keepends=True), f"a/{name}", f"b/{name}"
         )
     )
-    return Edited(raw=new, diff=_ended(diff), line=found.call.lineno, digest=source.digest)
+    return Edited(raw=new, diff=_ended(diff), line=found.lineno, digest=source.digest)
 
 
 def _ended(diff: str) -> str:
     return "\n".join(line.rstrip("\r") for line in diff.split("\n"))
 
 
-def _changes(source: SourceText, found: CallFound, wanted: Mapping[str, object]) -> list[tuple[int, int, str]]:
+def _changes(source: SourceText, call: ast.Call, wanted: Mapping[str, object]) -> list[tuple[int, int, str]]:
     """(from, to, new text) for each argument."""
-    call = found.call
     if any(isinstance(one, ast.Starred) for one in call.args):
         raise NotFound(f"the call in line {call.lineno} takes *arguments, which may hold the same ones")
     named = {one.arg: one.value for one in call.keywords if one.arg is not None}
@@ -204,30 +203,28 @@ class _Rest:
         self.line_end = len(text) if newline < 0 else newline - (text[newline - 1 : newline] == "\r")
 
 
-def _check(before: ast.Module, new: bytes, found: CallFound, wanted: Mapping[str, object]) -> None:
+def _check(before: ast.Module, new: bytes, found: ast.Call, wanted: Mapping[str, object]) -> None:
     """The new text must parse, and differ from the old in these arguments of this call alone."""
     try:
         after = ast.parse(new)
     except (SyntaxError, ValueError):
-        raise NotFound(
-            f"the call in line {found.call.lineno} is written in a way that cannot be changed safely"
-        ) from None
+        raise NotFound(f"the call in line {found.lineno} is written in a way that cannot be changed safely") from None
     same_place = [
         node
         for node in ast.walk(after)
         if isinstance(node, ast.Call)
-        and (node.lineno, node.col_offset) == (found.call.lineno, found.call.col_offset)
-        and ast.dump(node.func) == ast.dump(found.call.func)
+        and (node.lineno, node.col_offset) == (found.lineno, found.col_offset)
+        and ast.dump(node.func) == ast.dump(found.func)
     ]
     if len(same_place) != 1:
-        raise NotFound(f"the call in line {found.call.lineno} cannot be found again after the change")
+        raise NotFound(f"the call in line {found.lineno} cannot be found again after the change")
     now = {one.arg: one.value for one in same_place[0].keywords}
     given = dict(zip(POSITIONS, same_place[0].args, strict=False))
     values = {key: ast.literal_eval(now[key] if key in now else given[key]) for key in wanted}
     _strip(same_place[0], wanted)
-    _strip(found.call, wanted)
+    _strip(found, wanted)
     if values != dict(wanted) or ast.dump(after) != ast.dump(before):
-        raise NotFound(f"the call in line {found.call.lineno} is written in a way that cannot be changed safely")
+        raise NotFound(f"the call in line {found.lineno} is written in a way that cannot be changed safely")
 
 
 def _strip(call: ast.Call, wanted: Mapping[str, object]) -> None:
