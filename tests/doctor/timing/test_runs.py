@@ -5,6 +5,7 @@ import pathlib
 import sys
 import threading
 import time
+import types
 
 import pytest
 import torch
@@ -12,6 +13,7 @@ from torch.utils.data import BatchSampler, DataLoader, DistributedSampler, Rando
 from torchdata.stateful_dataloader import StatefulDataLoader
 
 import headrace as hr
+from headrace.doctor.subject.kind import CannotExamine
 from headrace.doctor.timing.consumer import Emulated, TrainStep, held
 from headrace.doctor.timing.runs import TimedRun
 from headrace.doctor.timing.setting import Setting
@@ -292,6 +294,91 @@ def test_a_batch_is_loaded_in_the_same_way_with_ids(timed):
     plain, told = (timed(loader, num_epochs=1, wants_ids=wants) for wants in (False, True))
     assert plain.amounts == told.amounts
     assert told.num_workers == 2
+
+
+def test_what_lies_ready_at_the_start_is_not_the_loaders_speed(timed):
+    """Two workers that sleep 40 ms a batch deliver at most 50 a second, however many lie ready when the steps begin."""
+    calls = itertools.count()
+
+    def step(batch):
+        if next(calls) < 2:
+            time.sleep(0.5)
+
+    loader = DataLoader(Rows(10**6, sleep_s=0.01), batch_size=4, num_workers=2, prefetch_factor=8)
+    with held(step) as consumer:
+        record = timed(loader, "I", consumer=consumer, window_s=1.0)
+    assert record.window.rate_per_s <= 200 * 1.02
+    steps = record.steps
+    assert steps.got_s[12] - steps.got_s[3] < 0.15, "else nothing lay ready, and the test shows nothing"
+
+
+@pytest.mark.parametrize("kind", ["L", "L0", "C", "N", "I"])
+def test_a_loader_that_accelerate_wraps(timed, kind):
+    wrapped = pytest.importorskip("accelerate.data_loader").prepare_data_loader(
+        DataLoader(Rows(), batch_size=4, shuffle=True, num_workers=1), put_on_device=False
+    )
+    record = timed(wrapped, kind, consumer=FIVE_MS, wants_ids=True, num_epochs=1)
+    check_laws(record)
+    assert record.window is not None, record.why
+    if kind in {"L", "I"}:
+        assert sorted(int(name) for ids in record.batch_ids for name in ids) == list(range(64))
+
+
+# What is knocked out and accounted is another room's; here it is asked for.
+
+
+@pytest.fixture
+def other_rooms(monkeypatch):
+    """Stand-ins for the rooms that knock out and account; returns what they were asked."""
+    asked = []
+
+    class Account:
+        refusal = None
+
+        def __init__(self, folder):
+            asked.append(folder)
+
+        def wrap(self, subject, loader):
+            asked.append(loader)
+            return loader
+
+        def read(self):
+            if Account.refusal:
+                raise CannotExamine(Account.refusal)
+            return ["a use"], ["a batch"]
+
+    def without_stages(subject, loader, stages, bench):
+        if "read" in stages:
+            raise CannotExamine("nothing is read")
+        asked.append(stages)
+        return DataLoader(Rows(8), batch_size=4)
+
+    accounting, knock_out = types.ModuleType("accounting"), types.ModuleType("knock_out")
+    accounting.Account, knock_out.without_stages = Account, without_stages
+    monkeypatch.setitem(sys.modules, "headrace.doctor.timing.accounting", accounting)
+    monkeypatch.setitem(sys.modules, "headrace.doctor.timing.knock_out", knock_out)
+    return asked, Account
+
+
+def test_stages_are_knocked_out(timed, other_rooms):
+    record = timed(LOADERS["plain"](), num_epochs=1, without=("decode",))
+    assert other_rooms[0] == [("decode",)]
+    assert len(record.steps.asked_s) == 2
+    assert record.without == ("decode",)
+    refused = timed(LOADERS["plain"](), num_epochs=1, without=("read",))
+    assert (refused.window, refused.why) == (None, "nothing is read")
+
+
+def test_stages_are_accounted(timed, other_rooms):
+    asked, account = other_rooms
+    record = timed(LOADERS["plain"](), num_epochs=1, accounts=True, folder="/somewhere")
+    assert asked[0] == "/somewhere"
+    assert (record.uses, record.batches_made) == (("a use",), ("a batch",))
+    account.refusal = "nothing was seen"
+    record = timed(LOADERS["plain"](), num_epochs=1, accounts=True)
+    assert record.uses == ()
+    assert record.why == "nothing was seen"
+    assert record.window is not None, "what was timed is true all the same"
 
 
 # Faults.

@@ -217,6 +217,13 @@ def test_a_slow_tail_is_no_change_of_speed(seed):
     assert change_point(steps_s, block=5) == 0
 
 
+def test_a_speed_that_comes_back_is_no_warm_up():
+    """Shards of large pictures, again and again."""
+    rng = np.random.default_rng(0)
+    steps_s = np.where(np.arange(400) // 100 % 2, 0.01, 0.03) * rng.lognormal(0, 0.02, 400)
+    assert change_point(steps_s, block=5) == 0
+
+
 def test_noise_is_seldom_taken_for_a_change():
     rng = np.random.default_rng(0)
     found = sum(change_point(rng.lognormal(0, 0.3, 300), block=5) > 0 for _ in range(300))

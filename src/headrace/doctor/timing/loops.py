@@ -64,7 +64,7 @@ class Loop:
                 step(batch)
                 num += 1
                 asked = now()
-                if num >= goal.lead and not self._is_settled:
+                if num >= goal.settles_after and not self._is_settled:
                     asked = self._settled()
                 is_over = goal.is_over(num, asked)
             if self._end(passing, num, asked, is_whole=is_whole, is_over=is_over):
@@ -81,7 +81,7 @@ class Loop:
             step(kept.take())
             num += 1
             asked = now()
-            if num >= goal.lead and not self._is_settled:
+            if num >= goal.settles_after and not self._is_settled:
                 asked = self._settled()
             is_over = goal.is_over(num, asked)
         tape.end_epoch(num, math.inf)
@@ -107,7 +107,7 @@ class Loop:
                     num += 1
                     drain.take_one()
                     asked = got = now()
-                    if num >= goal.lead and not self._is_settled:
+                    if num >= goal.settles_after and not self._is_settled:
                         asked = got = self._settled()
                     is_over = goal.is_over(num, asked)
                     is_whole = drain.is_at_end
@@ -123,7 +123,9 @@ class Loop:
         """An epoch is over; returns True if the run is, too."""
         self.tape.end_s = asked_s
         num_left = 0.0
-        if not is_whole:
+        if is_whole:
+            passing.last_size = num
+        else:
             size = passing.num_batches
             num_left = math.inf if size is None or size < num else size - num
             passing.leave()

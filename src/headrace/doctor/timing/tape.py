@@ -66,6 +66,9 @@ class Goal:
         self._num_ended = 0
         self.lead = lead_of(crew, 0)
         """Batches at the beginning of this epoch that do not count."""
+        self.settles_after = max(crew.first_steps, self.lead - crew.in_flight)
+        """Batches of the run after which the start is over. What fills up while something is looked at then is taken
+        away again before the steady part begins."""
         self._fewest = max(FEWEST_BATCHES, crew.num_workers)
         self._epoch_began_s = self._since = self._until = began_s
         self._tail = math.inf

@@ -31,7 +31,7 @@ FEWEST_BLOCKS, MOST_BLOCKS = 8, 400
 CERTAIN = 0.01
 """Probability by chance below which a change is believed."""
 MATTERS = 0.02
-"""A change by less is left in: the window would only become shorter."""
+"""A change by less, beyond how much later steps vary, is left in: the window would only become shorter."""
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
@@ -154,9 +154,11 @@ def change_point(steps_s: NDArray[np.float64], *, block: int) -> int:
         return 0
     spread = [_spread(blocks[:cut]) + _spread(blocks[cut:]) for cut in range(1, num)]
     cut = int(np.argmin(spread)) + 1
-    before, after = float(np.median(blocks[:cut])), float(np.median(blocks[cut:]))
-    is_lasting = cut <= num // 2 and abs(before - after) > MATTERS * max(after, 1e-12)
-    return cut * block if is_lasting else 0
+    before = float(np.median(blocks[:cut]))
+    low, high = np.quantile(blocks[cut:], (0.1, 0.9))
+    # A speed that comes back later is not a beginning: it is how this loader is.
+    comes_back = low * (1 - MATTERS) <= before <= high * (1 + MATTERS)
+    return cut * block if cut <= num // 2 and not comes_back else 0
 
 
 def _ranks(values: NDArray[np.float64]) -> NDArray[np.float64]:
