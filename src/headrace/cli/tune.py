@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import shlex
 import sys
 from typing import TYPE_CHECKING, Annotated
 
@@ -112,7 +113,7 @@ def command(
         seed=seed,
     )
     with spinner(f"loading {target}", budget_s=budget_s) as progress:
-        found = tune(target, options, progress=progress, command=f"headrace tune {target}")
+        found = tune(target, options, progress=progress, command=_typed())
     if apply and found.choice.outcome == "change":
         found = _applied(found, is_asked=not yes)
     write_result(_written(found, output_format), output)
@@ -142,3 +143,8 @@ def _written(found: Tuning, output_format: Format) -> str:
 
     told = {"verdict": found.choice.outcome, "summary": verdict_line(found), **msgspec.to_builtins(found)}
     return msgspec.json.format(msgspec.json.encode(told)).decode()
+
+
+def _typed() -> str:
+    """What was typed, as it can be typed again."""
+    return shlex.join(["headrace", *sys.argv[1:]])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import subprocess
 
 import pytest
 from hypothesis import given, settings
@@ -277,3 +278,12 @@ def test_more_ways_to_make_a_loader(text):
 def test_more_that_is_refused(text, reason):
     with pytest.raises(NotFound, match=reason):
         _edited(text, num_workers=4)
+
+
+@pytest.mark.parametrize("end", ["\n", ""])
+def test_the_diff_is_one_that_git_applies(end, tmp_path):
+    file = tmp_path / "train.py"
+    file.write_text(f"{HEAD}x = 1\nmake = DataLoader(\n    data,\n    num_workers=2,\n){end}")
+    edited = edit(file.read_bytes(), "make", {"num_workers": 4, "prefetch_factor": 4}, name="train.py")
+    subprocess.run(["git", "apply", "-"], cwd=tmp_path, input=edited.diff.encode(), check=True)
+    assert file.read_bytes() == edited.raw

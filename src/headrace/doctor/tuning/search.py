@@ -25,7 +25,7 @@ MOST_PROOFS = 5
 WALKS = 12.0
 """A proof walks six epochs, and digests what it walks through."""
 KNOB = 1.1
-"""One more knob has to win so much in its trials, or the setting without it is preferred."""
+"""One more knob has to win so much in its trials, or it is not looked at any further."""
 WORTH = 1.03
 """A setting that is not so much faster in its trials is no reason for a change."""
 
@@ -57,7 +57,10 @@ class Search:
         around = self._halve([best.setting, *more], "I" if self.pace.wishes.has_step else "L") if more else []
         better = [one for one in around if one.rates_per_s]
         own = next((one.rate_per_s for one in better if one.setting == best.setting), math.inf)
-        return [*(one for one in better if one.rate_per_s >= own * KNOB), *order]
+        better = [one for one in better if one.rate_per_s >= own * KNOB]
+        # Behind the one without that knob: which of the two is enough is for their fresh rounds to say.
+        place = order.index(best) + 1
+        return [*order[:place], *better, *order[place:]]
 
     def _halve(self, arms: Sequence[Setting], kind: Kind, known: Sequence[Ranked] = ()) -> list[Ranked]:
         rates = {one.setting: one.rates_per_s for one in known}

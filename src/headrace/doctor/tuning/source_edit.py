@@ -93,16 +93,18 @@ def edit(raw: bytes, attribute: str, arguments: Mapping[str, object], *, name: s
     new = source.spliced(changes)
     _check(tree, new, found, wanted)
     after = new.decode(source.encoding)
-    diff = "".join(
-        difflib.unified_diff(
-            source.text.splitlines(keepends=True), after.splitlines(keepends=True), f"a/{name}", f"b/{name}"
-        )
-    )
-    return Edited(raw=new, diff=_ended(diff), line=found.lineno, digest=source.digest)
+    return Edited(raw=new, diff=_diff(source.text, after, name), line=found.lineno, digest=source.digest)
 
 
-def _ended(diff: str) -> str:
-    return "\n".join(line.rstrip("\r") for line in diff.split("\n"))
+def _diff(before: str, after: str, name: str) -> str:
+    """Unified, as `git apply` takes it; carriage returns are left out, so that it can be read on a terminal."""
+    return "".join(difflib.unified_diff(_lines(before), _lines(after), f"a/{name}", f"b/{name}"))
+
+
+def _lines(text: str) -> list[str]:
+    *whole, last = text.split("\n")
+    lines = [line.rstrip("\r") + "\n" for line in whole]
+    return [*lines, f"{last}\n\\ No newline at end of file\n"] if last else lines
 
 
 def _changes(source: SourceText, call: ast.Call, wanted: Mapping[str, object]) -> list[tuple[int, int, str]]:
