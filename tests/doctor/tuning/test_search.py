@@ -108,6 +108,15 @@ def test_of_a_loader_whose_workers_are_not_ours_to_change_nothing_is_tried():
     assert coarse(fixed, most=8) == fine(fixed, AS_IT_IS) == ()
 
 
+def test_of_other_libraries_the_number_of_workers_is_tried_and_nothing_else():
+    other = LoaderNow(
+        library="other", kind="grain.DataLoader", present=Setting(num_workers=2), num_cores=4, cannot={"loader": "no"}
+    )
+    found = coarse(other, most=4)
+    assert found == (Setting(num_workers=0), Setting(num_workers=1), Setting(num_workers=4))
+    assert fine(other, found[-1]) == ()
+
+
 def test_costs_stand_in_the_order_of_what_people_have_to_live_with():
     def cost(**change):
         return cost_of(TWO, Setting(**change), batch_bytes=1000)
@@ -198,6 +207,15 @@ def test_a_confirmation_tells_a_faster_setting_and_an_equal_one():
     assert found.as_fast(Setting(num_workers=4), Setting(num_workers=8))
     assert not found.as_fast(AS_IT_IS, Setting(num_workers=4))
     assert len(found.of(AS_IT_IS)) == 2 * len(found.of(Setting(num_workers=4)))
+
+
+def test_one_knob_more_has_to_prove_itself():
+    base, more, other = Setting(num_workers=4), Setting(num_workers=4, prefetch_factor=8), Setting(num_workers=8)
+    found = confirm([base, more, other], _machine({2: 400, 4: 600, 8: 605}, noise=0.15), num_blocks=7, seed=1)
+    assert found.outcome(base, more) == found.outcome(base, other) == "inconclusive"
+    assert found.as_fast(base, more)
+    assert not found.as_fast(base, other)
+    assert not found.as_fast(AS_IT_IS, more)
 
 
 def test_a_confirmation_that_is_cut_short_says_so_and_keeps_whole_blocks():

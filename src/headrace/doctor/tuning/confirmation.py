@@ -9,8 +9,9 @@ from headrace.doctor.statistics.comparison import Comparison, compare
 from headrace.doctor.statistics.pairs import pairs
 from headrace.doctor.statistics.rounds import Round
 from headrace.doctor.statistics.schedule import fewest_blocks, num_rounds, schedule
-from headrace.doctor.statistics.verdict import judge
+from headrace.doctor.statistics.verdict import Outcome, judge
 from headrace.doctor.timing.setting import AS_IT_IS, Setting
+from headrace.doctor.tuning.facts import includes
 from headrace.doctor.tuning.trial import Trial
 
 __all__ = ["Confirmed", "Plan", "confirm", "plan"]
@@ -58,15 +59,23 @@ class Confirmed:
     """Of all rounds that gave a rate, in their order."""
     failures: tuple[str, ...]
 
-    def as_fast(self, one: Setting, other: Setting) -> bool:
-        """True if an equivalence test says so; a difference that merely was not found is not enough."""
-        if one == other:
-            return True
+    def outcome(self, one: Setting, against: Setting) -> Outcome:
+        """Says how fast one setting is beside another, from the blocks that both ran in."""
+        if one == against:
+            return "same"
         floor = self.comparison.floor
-        both = pairs(self.rounds, one.name, other.name)
+        both = pairs(self.rounds, one.name, against.name)
         if floor is None or not both.log_ratios:
-            return False
-        return judge({"": both}, floor=floor, drift=self.comparison.drift, block_s=0.0)[""].outcome == "same"
+            return "inconclusive"
+        return judge({"": both}, floor=floor, drift=self.comparison.drift, block_s=0.0)[""].outcome
+
+    def as_fast(self, one: Setting, fastest: Setting) -> bool:
+        """True if an equivalence test says so; a difference that merely was not found is not enough.
+
+        It is enough where the faster one is the same setting with one knob more: the knob has to prove itself.
+        """
+        outcome = self.outcome(one, fastest)
+        return outcome == "same" or (outcome == "inconclusive" and one != AS_IT_IS and includes(fastest, one))
 
     def of(self, setting: Setting) -> tuple[Trial, ...]:
         """The rounds of one setting."""

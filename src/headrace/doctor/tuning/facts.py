@@ -8,7 +8,7 @@ from typing import Literal
 
 from headrace.doctor.timing.setting import Setting
 
-__all__ = ["LoaderNow", "changes_of"]
+__all__ = ["LoaderNow", "changes_of", "includes"]
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
@@ -86,3 +86,10 @@ def changes_of(present: Setting, change: Setting) -> list[tuple[str, object, obj
         if new is not None:
             found.append((field.name, getattr(present, field.name), new))
     return found
+
+
+def includes(setting: Setting, other: Setting) -> bool:
+    """True if it changes all that the other changes, in the same way, and is no other loader."""
+    return setting.loader == other.loader and all(
+        getattr(setting, name) == new for name, _, new in changes_of(setting, other)
+    )

@@ -79,7 +79,7 @@ def fine(facts: LoaderNow, best: Setting) -> tuple[Setting, ...]:
         facts: The loader as it is.
         best: What was best so far, as a change of the present setting.
     """
-    if "workers" in facts.cannot:
+    if "workers" in facts.cannot or facts.library == "other":
         return ()
     whole = facts.under(best)
     found: list[Setting] = []

@@ -11,7 +11,7 @@ from headrace.doctor.timing.timed import Kind
 from headrace.doctor.tuning.choice import bars
 from headrace.doctor.tuning.confirmation import MOST_FINALISTS
 from headrace.doctor.tuning.cost import cost_of
-from headrace.doctor.tuning.facts import LoaderNow, changes_of
+from headrace.doctor.tuning.facts import LoaderNow, includes
 from headrace.doctor.tuning.halving import Ranked, halve
 from headrace.doctor.tuning.lattice import coarse, fine, most_workers
 from headrace.doctor.tuning.notebook import Notebook
@@ -98,7 +98,7 @@ class Search:
         for setting in wanted:
             if len(proven) == MOST_FINALISTS or len(proven) + len(wrong) == MOST_PROOFS:
                 break
-            if any(_includes(setting, one) for one in wrong):
+            if any(includes(setting, one) for one in wrong):
                 continue  # one knob more does not mend it
             rest_s = self.pace.rest_s(len(proven) + 1) / (1.0 if proven else HOPE)
             if (proven or wrong) and not self.pace.has_time(rest_s):
@@ -137,10 +137,3 @@ class Search:
         if self.facts.num_samples is not None and number >= self.facts.num_samples:
             return None
         return number
-
-
-def _includes(setting: Setting, other: Setting) -> bool:
-    """True if it changes all that the other changes, in the same way, and is no other loader."""
-    return setting.loader == other.loader and all(
-        getattr(setting, name) == new for name, _, new in changes_of(AS_IT_IS, other)
-    )
