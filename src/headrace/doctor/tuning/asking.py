@@ -43,11 +43,6 @@ class AskLoader:
         loader = subject.loader
         library = _library(loader)
         cannot = dict(subject.cannot) | ({} if library == "torch" else {"loader": "only torch's loader is replaced"})
-        if library == "torch" and _shares_generator(loader):
-            cannot["persistent"] = (
-                "persistent_workers=True was not tried: its order from the second epoch on would be another one under the "
-                "same seed, since PyTorch then draws one number less from the generator that shuffles"
-            )
         with bench.holding(None, None, stage="setting"):
             reads = library == "torch" and _reads_batches(subject)
         module = sys.modules.get(self.module)
@@ -60,6 +55,7 @@ class AskLoader:
             num_batches=subject.num_batches,
             is_iterable=subject.is_iterable,
             can_read_batches=reads,
+            shares_generator=library == "torch" and _shares_generator(loader),
             has_device=_has_device(),
             num_cores=usable_cores(),
             cannot=cannot,

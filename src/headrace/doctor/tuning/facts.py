@@ -28,12 +28,14 @@ class LoaderNow:
     """True: a stream."""
     can_read_batches: bool = False
     """True: the data set answers `dataset[[3, 1, 4]]`."""
+    shares_generator: bool = False
+    """True: the sampler draws from the generator that seeds of workers are drawn from; see `reshuffles`."""
     has_device: bool = False
     """True: there is an accelerator, so pinned memory can matter."""
     num_cores: int = 1
     """That this process may use."""
     cannot: Mapping[str, str] = dataclasses.field(default_factory=dict)
-    """What cannot be changed -> why, in a user's words; `workers`, `loader` and `persistent` are looked at."""
+    """What cannot be changed -> why, in a user's words; `workers` and `loader` are looked at."""
     default_start_method: str = "fork"
     """That workers get if nothing is said."""
     file: str | None = None
@@ -68,6 +70,15 @@ class LoaderNow:
         elif self.present.num_workers == 0 and left.get("prefetch_factor") == 2:
             del left["prefetch_factor"]  # the default of those that have workers
         return Setting(**left)
+
+    def reshuffles(self, change: Setting) -> bool:
+        """True if a change gives another shuffle under the same seed, from the second epoch on.
+
+        PyTorch draws one number in each epoch for the seeds of workers, and none for workers that stay. Where the sampler
+        draws from the same generator, it finds it elsewhere.
+        """
+        stay = [bool(one.num_workers and one.persistent_workers) for one in (self.present, self.under(change))]
+        return self.shares_generator and stay[0] != stay[1]
 
     def describe(self, change: Setting) -> str:
         """What people call it: `num_workers=2 -> 4, prefetch_factor=2 -> 4`; `as it is`."""

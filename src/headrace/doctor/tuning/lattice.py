@@ -85,8 +85,7 @@ def fine(facts: LoaderNow, best: Setting) -> tuple[Setting, ...]:
     found: list[Setting] = []
     if whole.num_workers:
         found += [_with(best, prefetch_factor=number) for number in PREFETCH]
-        if "persistent" not in facts.cannot:
-            found += [_with(best, persistent_workers=True)]
+        found += [_with(best, persistent_workers=True)]
         if whole.start_method == "spawn" and whole.loader is None and facts.library == "torch":
             # What pickles for the one pickles for the other. Fork is never advised: whoever left it had threads or a device.
             found += [_with(best, start_method="forkserver")]

@@ -7,7 +7,7 @@ import importlib
 from collections.abc import Callable
 from typing import Any
 
-from headrace.doctor.evidence.equivalence import Equivalence
+from headrace.doctor.evidence.equivalence import Equivalence, LevelResult
 from headrace.doctor.sameness.compare import Options, compare
 from headrace.doctor.sameness.text import verdict_line
 from headrace.doctor.subject import Subject
@@ -41,6 +41,7 @@ def prove(
     seed: int,
     budget_s: float,
     max_samples: int | None,
+    reshuffles: bool = False,
     progress: Callable[[str], None] | None = None,
 ) -> Proof:
     """Compares a target as it is with the same one under a setting, up to E4.
@@ -51,6 +52,7 @@ def prove(
         seed: Of both.
         budget_s: Seconds.
         max_samples: Of each epoch; None: all.
+        reshuffles: True: the setting is known to shuffle otherwise from the second epoch on (`LoaderNow.reshuffles`).
         progress: Told what is being done.
     """
     options = Options(seed=seed, budget_s=budget_s, max_samples=max_samples)
@@ -58,11 +60,22 @@ def prove(
         found = compare(target, target, options, prepare=(None, UnderSetting(setting)), progress=progress)
     except HeadraceError as error:
         return Proof(same_data="unproven", says=error.what)
-    return proof_of(found)
+    return proof_of(found, reshuffles=reshuffles)
 
 
-def proof_of(found: Equivalence) -> Proof:
-    """Returns what a comparison says."""
+def proof_of(found: Equivalence, *, reshuffles: bool = False) -> Proof:
+    """Returns what a comparison says.
+
+    Args:
+        found: The comparison.
+        reshuffles: True: another order from the second epoch on is another shuffle, and not other data. Samples, targets and
+            fields are compared all the same, whatever the order.
+    """
+    if reshuffles and (rest := _without_later_order(found)) is not None:
+        proof = proof_of(rest)
+        return dataclasses.replace(
+            proof, says=f"{proof.says}; from the second epoch on another shuffle under the same seed"
+        )
     says = verdict_line(found)
     if found.verdict == "same":
         by = "" if found.policy in {None, "counter"} else f", random fields by the policy {found.policy}"
@@ -75,3 +88,12 @@ def proof_of(found: Equivalence) -> Proof:
             first=None if level is None else level.first,
         )
     return Proof(same_data="unproven", says=says.removeprefix("inconclusive: "))
+
+
+def _without_later_order(found: Equivalence) -> Equivalence | None:
+    """The comparison without the order, if that is the same in the first epoch and differs later; None: it is not so."""
+    order = next(one for one in found.levels if one.level == "E1")
+    if order.verdict != "differs" or order.first is None or not order.first.epoch:
+        return None
+    left = (LevelResult(level="E1", verdict="not asked") if one is order else one for one in found.levels)
+    return dataclasses.replace(found, levels=tuple(left))

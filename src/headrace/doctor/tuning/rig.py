@@ -71,7 +71,7 @@ class LabRig:
         self._folder = tempfile.TemporaryDirectory(prefix="headrace-", ignore_cleanup_errors=True)
         launcher = launcher_for(target, seed=seed) if isinstance(target, str) else ForkOfCaller(target)
         self._lab = Lab(self._spec, budget=self._budget, per_sample_s=PER_BATCH_S, launcher=launcher)
-        self._num_samples: int | None = None
+        self._facts: LoaderNow | None = None
 
     def __enter__(self) -> Self:
         return self
@@ -103,7 +103,7 @@ class LabRig:
         found = next((one for one in records if isinstance(one, LoaderNow)), None)
         if found is None:
             raise TargetError(f"TARGET {self._spec} did not say what it is: {reason}")
-        self._num_samples = found.num_samples
+        self._facts = found
         return found
 
     def measure(self, kind: Kind, setting: Setting, *, window_s: float) -> Trial:
@@ -111,14 +111,19 @@ class LabRig:
         timed, reason = self._timed(kind, setting, window_s)
         if timed is None:
             return Trial(setting=setting, kind=kind, rate_per_s=None, failure=reason)
-        return trial_of(timed, self._num_samples)
+        return trial_of(timed, None if self._facts is None else self._facts.num_samples)
 
     def prove(self, setting: Setting, *, budget_s: float, max_samples: int | None) -> Proof:
         """As `Rig.prove`."""
         # A child would hold memory and locks for nothing while others work.
         self._lab.close()
         return prove(
-            self._target, setting, seed=self._seed, budget_s=min(budget_s, self.left_s), max_samples=max_samples
+            self._target,
+            setting,
+            seed=self._seed,
+            budget_s=min(budget_s, self.left_s),
+            max_samples=max_samples,
+            reshuffles=self._facts is not None and self._facts.reshuffles(setting),
         )
 
     def memory(self, setting: Setting, *, window_s: float) -> tuple[int | None, int | None]:

@@ -51,8 +51,6 @@ class Search:
         if best is None:
             return order
         more = fine(self.facts, best.setting)
-        if more and not self.facts.under(best.setting).persistent_workers and "persistent" in self.facts.cannot:
-            self.left_out.append(self.facts.cannot["persistent"])
         # Deeper queues and the like do nothing for a loader that nobody waits for: with a step they are tried in the loop.
         around = self._halve([best.setting, *more], "I" if self.pace.wishes.has_step else "L") if more else []
         better = [one for one in around if one.rates_per_s]
