@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from headrace.doctor.timing.crew import Crew
 from headrace.doctor.timing.tape import MAX_STEPS, Goal, Tape
-from headrace.doctor.timing.windows import find_window, lead_of
+from headrace.doctor.timing.windows import find_window
 
 STEP_S, START_S = 0.01, 0.05
 
