@@ -17,7 +17,7 @@ __version__ = "0.1.0"
 
 if TYPE_CHECKING:
     from headrace.contract import Contract, Field
-    from headrace.doctor.front import compare, diagnose
+    from headrace.doctor.front import compare, diagnose, tune
     from headrace.doctor.watch.block import watch
     from headrace.engine.failures import Replace, Skip
     from headrace.engine.loader import DataLoader
@@ -44,6 +44,7 @@ _HOME = {
     "image": "headrace.engine.transform.image",
     "table": "headrace.engine.plan",
     "tokens": "headrace.engine.plan",
+    "tune": "headrace.doctor.front",
     "watch": "headrace.doctor.watch.block",
 }
 
@@ -65,6 +66,7 @@ __all__ = [
     "image",
     "table",
     "tokens",
+    "tune",
     "watch",
 ]
 
