@@ -31,7 +31,9 @@ def command(
     ] = None,
     step_ms: Annotated[
         float | None,
-        typer.Option("--step-ms", metavar="N", help="Instead of a training step: N milliseconds of computing per batch."),
+        typer.Option(
+            "--step-ms", metavar="N", help="Instead of a training step: N milliseconds of computing per batch."
+        ),
     ] = None,
     asleep: Annotated[
         bool, typer.Option("--asleep", help="With --step-ms: sleep instead, as while a device computes.")

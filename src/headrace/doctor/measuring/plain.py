@@ -7,6 +7,7 @@ import math
 import re
 import statistics
 from collections.abc import Mapping, Sequence
+from typing import Literal
 
 from headrace.doctor.measuring.model import PlainRow, RoundRun
 from headrace.doctor.meters.page_cache import CacheLabel
@@ -29,9 +30,7 @@ class Checked:
     is_same: bool | None
 
 
-def plain_rows(
-    runs: Sequence[RoundRun], checked: Mapping[int, Checked], cache: CacheLabel
-) -> tuple[PlainRow, ...]:
+def plain_rows(runs: Sequence[RoundRun], checked: Mapping[int, Checked], cache: CacheLabel) -> tuple[PlainRow, ...]:
     """One row per number of workers and epoch, of the rounds named `plain workers=N`.
 
     Args:
@@ -101,7 +100,7 @@ def _epoch(timed: Timed, epoch: int) -> _Pass:
     return _Pass(seconds=seconds, num_samples=num_samples, start_s=start_s, rate_per_s=rate)
 
 
-def _unit(timed: Timed) -> tuple[str | None, float, float | None]:  # the Literal is that of PlainRow
+def _unit(timed: Timed) -> tuple[Literal["Mpixel", "token", "MB"] | None, float, float | None]:
     amounts, num = timed.amounts, max(1, timed.amounts.num_samples)
     if amounts.num_tokens:
         return "token", amounts.num_tokens / num, amounts.padding_share

@@ -79,7 +79,9 @@ def _head(m: Measurement, width: int) -> list[str]:
     machine = m.preflight.machine
     host = [
         f"{machine.usable_cores} of {machine.cores} cores",
-        m.preflight.noise if machine.cpu_pressure is None else f"{m.preflight.noise} (cpu pressure {machine.cpu_pressure:.0f} %)",
+        m.preflight.noise
+        if machine.cpu_pressure is None
+        else f"{m.preflight.noise} (cpu pressure {machine.cpu_pressure:.0f} %)",
         f"cache {_cache(m)}",
         f"used {m.used_s:.0f} of {m.budget_s:.0f} s, {len(m.runs)} rounds",
     ]
@@ -131,7 +133,12 @@ def _step(m: Measurement, width: int) -> Iterator[str]:
     if d is None:
         return
     yield f"{'step':<{LABEL}}{milliseconds(d.total_s)}{', emulated' if m.is_emulated else ''}"
-    parts = [("compute", d.compute_s), ("transfer", d.transfer_s), ("interference", d.interference_s), ("waiting", d.waiting_s)]
+    parts = [
+        ("compute", d.compute_s),
+        ("transfer", d.transfer_s),
+        ("interference", d.interference_s),
+        ("waiting", d.waiting_s),
+    ]
     for name, part in parts:
         if part is not None:
             bar = "#" * max(0, min(BAR, round(BAR * part.value / max(d.total_s.value, 1e-12))))
@@ -144,8 +151,10 @@ def _step(m: Measurement, width: int) -> Iterator[str]:
             f"the worst 1 % of steps are {percent(m.waiting.tail_share)} of it",
             width,
         )
-    noise = "" if m.noise is None or not math.isfinite(m.noise.interval.high) else (
-        f"; two equal settings: {_ratio(m.noise.interval.low)} to {_ratio(m.noise.interval.high)}"
+    noise = (
+        ""
+        if m.noise is None or not math.isfinite(m.noise.interval.high)
+        else (f"; two equal settings: {_ratio(m.noise.interval.low)} to {_ratio(m.noise.interval.high)}")
     )
     yield from _wrapped(
         "use",
@@ -205,5 +214,7 @@ def _machine(m: Measurement, width: int) -> Iterator[str]:
         disk = f", {bytes_text(one.storage_bytes_per_s)}/s read" if one.storage_bytes_per_s else ""
         label = "needs" if one.num_accelerators == 1 else ""
         yield from _wrapped(
-            label, f"x{one.num_accelerators}: {rate(one.samples_per_s)}, {one.cores:.2g} cores{workers}{memory}{disk}", width
+            label,
+            f"x{one.num_accelerators}: {rate(one.samples_per_s)}, {one.cores:.2g} cores{workers}{memory}{disk}",
+            width,
         )

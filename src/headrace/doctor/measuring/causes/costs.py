@@ -106,7 +106,7 @@ def needless_workers(m: Measurement) -> CauseFound | None:
             gain=gained,
             basis="experiment",
             evidence=evidence(m, f"plain workers={number}", f"plain workers={m.num_workers}"),
-            remedy=(f"num_workers={number}", "hr.DataLoader(..., num_workers=\"auto\") finds this by itself"),
+            remedy=(f"num_workers={number}", 'hr.DataLoader(..., num_workers="auto") finds this by itself'),
         )
     alone, d = rate_with(m.plain, 0), m.decomposition
     if alone is None or d is None:
@@ -207,7 +207,10 @@ def memory(m: Measurement) -> CauseFound | None:
         gain=None,
         basis="accounted",
         evidence=evidence(m, "memory"),
-        remedy=("prefetch_factor lower: `headrace tune` finds the smallest that the loop does not wait for", "smaller batches"),
+        remedy=(
+            "prefetch_factor lower: `headrace tune` finds the smallest that the loop does not wait for",
+            "smaller batches",
+        ),
     )
 
 
