@@ -99,7 +99,7 @@ def _end() -> None:
 
     That takes half a second of computing with torch, for each child, and gives nothing back that the kernel does not.
     """
-    threading._shutdown()  # type: ignore[attr-defined] # noqa: SLF001 - what the interpreter calls first
+    threading._shutdown()  # type: ignore[attr-defined] # what the interpreter calls first
     atexit._run_exitfuncs()
     for stream in (sys.stdout, sys.stderr):
         with contextlib.suppress(OSError, ValueError):

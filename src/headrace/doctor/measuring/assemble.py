@@ -99,7 +99,12 @@ def assemble(found: Found, runs: Sequence[RoundRun]) -> Measurement:
         starts=loop.starts if loop is not None else (),
         decomposition=decomposition,
         waiting=find_waiting(runs) if has_step else None,
-        stages=find_stages(uses, knock_outs, limit=limits[0][0] if limits else None),
+        stages=find_stages(
+            uses,
+            knock_outs,
+            limit=limits[0][0] if limits else None,
+            is_noisy=found.preflight.noise in {"noisy", "loud"},
+        ),
         knock_outs=knock_outs,
         ceiling=ceiling_of(uses, num_workers=found.num_workers, cores=cores) if uses else None,
         noise=None if noise is None else noise[0],

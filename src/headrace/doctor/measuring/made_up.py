@@ -323,7 +323,7 @@ class _Run:
     def _consumer_s(self, at: int) -> float:
         """Seconds of the step."""
         if self.kind in {"L", "L0"}:
-            return 1e-5
+            return 5e-4  # taking and touching a batch costs something, too
         step_s = self.world.step_s * self.world.burst[at % len(self.world.burst)] * self.step_slowness
         if self.kind in {"I", "Ct"}:
             step_s += self.world.transfer_s

@@ -24,6 +24,7 @@ from headrace.doctor.measuring.model import Measurement, MemoryUse, RoundRun
 from headrace.doctor.measuring.plain import Checked
 from headrace.doctor.measuring.plan import FIRST_WINDOW_S, KNOCK_SHARE, Pilot, Plan, knock_outs_that_fit, make_plan
 from headrace.doctor.measuring.rounds import RoundRunner
+from headrace.doctor.measuring.stages import DATASET
 from headrace.doctor.meters.memory import MemorySeries
 from headrace.doctor.meters.page_cache import FileRange, warm
 from headrace.doctor.meters.preflight import look_before
@@ -41,8 +42,8 @@ from headrace.machine import cpu_pressure, usable_cores
 __all__ = ["Options", "measure"]
 
 LEAST_BUDGET_S = 5.0
-RESERVE_S = 1.0
-"""Seconds that are left for putting together what was seen."""
+RESERVE_S, RESERVE = 1.0, 0.04
+"""Seconds, and part of the budget, that are left for putting together what was seen."""
 WARM_S = 10.0
 """Longest reading of files before the clock starts."""
 CHECK_SHARE, CHECK_FROM_S = 0.15, 30.0
@@ -99,7 +100,7 @@ def measure(
     """
     options = options or Options()
     check(target, do="headrace measure train.py:make_loader")
-    budget = Budget(options.budget_s - RESERVE_S)
+    budget = Budget((1 - RESERVE) * options.budget_s - RESERVE_S)
     pressure = cpu_pressure()
     spec = target if isinstance(target, str) else f"this {type(target).__name__}"
     launcher = launcher_for(target, seed=options.seed) if isinstance(target, str) else ForkOfCaller(target)
@@ -126,7 +127,7 @@ class _Session:
         self.checked: dict[int, Checked] = {}
         self.memory: MemoryUse | None = None
         self.threads: float | None = None
-        self.num_blocks = 0
+        self.num_blocks = self.num_knocked = 0
         self.facts: TargetFacts
         self.is_random: bool | None = None
 
@@ -305,34 +306,35 @@ class _Session:
         )
         uses = account.uses if account is not None else ()
         stages, num_blocks = knock_outs_that_fit(uses, num_workers=self.num_workers, left_s=left_s, round_s=round_s)
-        possible = [stage for stage in stages if self._can_leave_out(stage, plan)]
-        if stages and not set(possible) & {"read", "decode", "transform", "sample"} and "sample" not in stages:
-            possible += ["sample"] if self._can_leave_out("sample", plan) else []
-        if not possible:
+        failed = self._without(stages, num_blocks, plan, round_s)
+        tried = set(stages) - failed
+        if stages and failed and not tried & DATASET:
+            # What cannot be left out by itself can be with all that makes a sample.
+            self._without(("sample",), max(1, num_blocks - 1), plan, round_s)
+        if not stages:
             self.left_out.append(f"rounds without a stage: about --budget {2 * self.options.budget_s:.0f}s holds them")
-            return
-        named: dict[str, tuple[Stage, ...]] = {f"L without {stage}": (stage,) for stage in possible}
-        slots = schedule("L", list(named), num_blocks=num_blocks, seed=self.options.seed)
-        base = 1000
-        for slot in slots:
-            if slot.is_control:
+
+    def _without(self, stages: tuple[Stage, ...], num_blocks: int, plan: Plan, round_s: float) -> set[Stage]:
+        """Mirrored blocks of the loader alone, and without each stage; returns the stages that could not be left out."""
+        named: dict[str, Stage] = {f"L without {stage}": stage for stage in stages}
+        failed = set[Stage]()
+        self.num_knocked += 1
+        for slot in schedule("L", list(named), num_blocks=num_blocks, seed=self.options.seed):
+            stage = named.get(slot.setting)
+            if slot.is_control or stage in failed:
                 continue
             if self.runner.left_s < 1.5 * round_s:
                 break
-            self.runner.run(
+            run = self.runner.run(
                 slot.setting,
-                self._wish("L", plan.window_s, without=named.get(slot.setting, ())),
-                block=base + slot.block,
+                self._wish("L", plan.window_s, without=() if stage is None else (stage,)),
+                block=1000 * self.num_knocked + slot.block,
                 told_as=f"{slot.setting}, block {slot.block + 1} of {num_blocks}",
             )
-
-    def _can_leave_out(self, stage: Stage, plan: Plan) -> bool:
-        """Tries it in a short round of no block."""
-        run = self.runner.run(f"trial without {stage}", self._wish("L", plan.window_s / 2, without=(stage,)))
-        if run.timed is None or run.timed.window is None:
-            self.left_out.append(f"rounds without {stage}: {run.failure}")
-            return False
-        return True
+            if stage is not None and (run.timed is None or run.timed.window is None):
+                failed.add(stage)
+                self.left_out.append(f"rounds without {stage}: {run.failure}")
+        return failed
 
     def _memory(self, plan: Plan) -> None:
         """One round under the sampler."""

@@ -24,7 +24,6 @@ FIRST_WINDOW_S = 1.0
 MOST_KNOCKED = 3
 WORTH = 0.08
 """Part of the loader's time from which a stage is left out in an experiment."""
-DATASET: tuple[Stage, ...] = ("read", "decode", "transform", "sample")
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)

@@ -35,7 +35,7 @@ OF_LOOP: frozenset[Stage] = frozenset({"handover", "transfer"})
 DATASET: frozenset[Stage] = frozenset({"read", "decode", "transform", "sample"})
 COMPUTES = 0.8
 """Part of a stage's time from which it is called bound by the processor."""
-WAITS = 0.5
+WAITS, SLEEPS = 0.5, 0.1
 LEAST_SAVED = 0.1
 """A stage whose removal saves less than a tenth of the loader's time limits nothing."""
 NEAR = 0.7
@@ -106,9 +106,16 @@ def _demands(uses: Sequence[StageUse], num_workers: int) -> list[Demand]:
 
 
 def find_stages(
-    uses: Sequence[StageUse], knock_outs: Sequence[KnockOut], *, limit: Stage | None
+    uses: Sequence[StageUse], knock_outs: Sequence[KnockOut], *, limit: Stage | None, is_noisy: bool = False
 ) -> tuple[StageRow, ...]:
-    """One row per stage, in the order of the flow; of a stage that was only knocked out, the time is not known and left out."""
+    """One row per stage, in the order of the flow; of a stage that was only knocked out, the time is not known and left out.
+
+    Args:
+        uses: What was accounted.
+        knock_outs: What was left out, for the gains.
+        limit: The stage that limits; None: none does.
+        is_noisy: Others keep cores busy: who does not compute may be waiting for a core.
+    """
     gains = {one.stage: one.gain for one in knock_outs}
     total_s = sum(use.wall_s / use.num_samples for use in uses if use.num_samples)
     return tuple(
@@ -117,7 +124,7 @@ def find_stages(
             wall_ms=1e3 * use.wall_s / use.num_samples,
             cpu_ms=1e3 * use.cpu_s / use.num_samples,
             share=use.wall_s / use.num_samples / total_s if total_s else 0.0,
-            kind=_kind(use),
+            kind=_kind(use, is_noisy=is_noisy),
             gain=gains.get(use.stage),
             is_limit=use.stage == limit,
         )
@@ -126,7 +133,7 @@ def find_stages(
     )
 
 
-def _kind(use: StageUse) -> Literal["cpu", "disk", "waiting", "copy", "unknown"]:
+def _kind(use: StageUse, *, is_noisy: bool) -> Literal["cpu", "disk", "waiting", "copy", "unknown"]:
     if use.stage in {"handover", "transfer"}:
         return "copy"
     if use.wall_s <= 0:
@@ -134,7 +141,7 @@ def _kind(use: StageUse) -> Literal["cpu", "disk", "waiting", "copy", "unknown"]
     computed = use.cpu_s / use.wall_s
     if computed >= COMPUTES:
         return "cpu"
-    if computed < WAITS:
+    if computed < (SLEEPS if is_noisy else WAITS):
         return "disk" if use.stage == "read" and use.num_bytes else "waiting"
     return "unknown"
 

@@ -18,6 +18,8 @@ __all__ = ["find_waiting", "inner_steps"]
 
 STARVED_S, STARVED = 1e-3, 0.05
 """A wait counts from a millisecond on, and from 5 % of the median step of the consumer on."""
+MOST_STEPS = 3_000
+"""Steps that quantiles are taken of, the last ones: more make them hardly surer, and take seconds."""
 TAIL, HELD = 0.01, 0.8
 
 
@@ -59,7 +61,7 @@ def find_waiting(runs: Sequence[RoundRun]) -> Waiting | None:
     accounted = next((run.timed for run in runs if run.arm == "I accounted" and rate_of(run) and run.timed), None)
     head, ahead_s = _order(accounted) if accounted is not None else (None, None)
     return Waiting(
-        quantiles=quantiles(waits, in_flight=max(1, loops[0].in_flight)),
+        quantiles=quantiles(waits[-MOST_STEPS:], in_flight=max(1, loops[0].in_flight)),
         longest_s=float(ordered[0]),
         share=_mean(shares),
         starved_share=sum(wait > limit_s for wait in waits) / len(waits),

@@ -36,12 +36,12 @@ def milliseconds(estimate: Estimate) -> str:
 
 
 def rate(value: float, interval: Interval | None = None) -> str:
-    """`1,280 samples/s ±2 %`."""
+    """`1,280 samples/s +-2 %`."""
     number = f"{value:,.0f}" if value >= 100 else f"{value:.3g}"
     if interval is None or not math.isfinite(interval.high) or value <= 0 or interval.low <= 0:
         return f"{number} samples/s"
     reach = math.sqrt(interval.high / interval.low) - 1
-    return f"{number} samples/s ±{100 * reach:.0f} %"
+    return f"{number} samples/s +-{100 * reach:.0f} %"
 
 
 def seconds_text(value: float) -> str:

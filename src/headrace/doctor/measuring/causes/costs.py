@@ -195,7 +195,7 @@ def memory(m: Measurement) -> CauseFound | None:
     use, machine = m.memory, m.preflight.machine
     if use is None or not use.ahead_bytes or not m.num_workers:
         return None
-    places = [("memory", machine.free_memory_bytes), ("/dev/shm", machine.shm_free_bytes)]
+    places = [("memory", machine.free_memory_bytes), ("/dev/shm", machine.shm_free_bytes)]  # noqa: S108 - its name
     tight = [(name, free) for name, free in places if free is not None and use.ahead_bytes > TOO_MUCH * free]
     if not tight:
         return None

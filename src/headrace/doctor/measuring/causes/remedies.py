@@ -9,6 +9,8 @@ from headrace.doctor.timing.timed import Stage
 
 __all__ = ["remedies_for"]
 
+MOST_WAITING = 4
+"""Workers per core that are advised at most, where they wait and do not compute."""
 LESS_WORK: dict[Stage, tuple[str, ...]] = {
     "read": (
         "read from a local disk, or keep what is read: hr.folder(...).cache(...), a copy in memory",
@@ -47,7 +49,7 @@ def remedies_for(stage: Stage, m: Measurement, row: StageRow | None, *, cores_ar
     told = []
     if stage not in {"handover", "transfer"}:
         told += _more_workers(m, row, cores_are_busy=cores_are_busy)
-    if stage in {"handover"} and m.num_workers:
+    if stage == "handover" and m.num_workers:
         told.append("num_workers=0, if the step leaves the time: nothing is handed over then")
     return (*told, *LESS_WORK[stage])
 
@@ -60,11 +62,13 @@ def _more_workers(m: Measurement, row: StageRow | None, *, cores_are_busy: bool)
             [f"more workers cannot help: {cores} cores are there, and all of them are needed"] if m.num_workers else []
         )
     needed = _needed_workers(m)
-    most = needed if waits else min(needed, max(1, cores - 1)) if needed else None
+    # One core is the step's; who only waits needs none, but each worker takes memory.
+    limit = MOST_WAITING * cores if waits else max(1, cores - 1)
+    most = min(needed, limit) if needed else None
     if not m.num_workers:
         return [f"num_workers={most or 2}: the loader then works beside the step; `headrace tune` tries it"]
     if most is None or most <= m.num_workers:
-        most = m.num_workers + 1 if not waits else 2 * m.num_workers
+        most = m.num_workers + 1 if not waits else min(2 * m.num_workers, max(limit, m.num_workers + 1))
     kind = ", which wait more than they compute" if waits else ""
     return [f"num_workers={most} instead of {m.num_workers}{kind}; `headrace tune` tries it"]
 
