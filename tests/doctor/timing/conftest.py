@@ -8,6 +8,7 @@ import psutil
 import pytest
 
 from headrace.doctor.lab.bench import Bench
+from headrace.doctor.lab.launch import Nursery
 from headrace.doctor.lab.outside import Budget, Lab
 from headrace.doctor.lab.recorder import FlightRecorder
 from headrace.doctor.subject import Subject
@@ -53,15 +54,24 @@ def _works(process):
     return False
 
 
+@pytest.fixture(scope="module")
+def nursery():
+    """Imports torch once for all children."""
+    with contextlib.closing(Nursery("")) as found:
+        yield found
+
+
 @pytest.fixture
-def in_lab(tmp_path):
+def in_lab(tmp_path, nursery):
     """Runs experiments on TARGETs of a user's file, in children; returns (records, ending)."""
     path = tmp_path / "users_file.py"
 
     def run(code, experiment, name="make_loader", per_sample_s=10.0):
         path.write_text(code)
         records = []
-        with Lab(f"{path}:{name}", budget=Budget(60), per_sample_s=per_sample_s) as lab:
+        spec = f"{path}:{name}"
+        budget = Budget(60)
+        with Lab(spec, budget=budget, per_sample_s=per_sample_s, launcher=nursery.for_target(spec)) as lab:
             ending = lab.run(experiment, records.append)
         return records, ending
 
@@ -77,7 +87,9 @@ def no_orphans():
     yield
     del os.environ[word]
     deadline = time.monotonic() + GONE_S
-    while left := [process for process in psutil.process_iter() if process.pid != os.getpid() and _knows(process, word)]:
+    while left := [
+        process for process in psutil.process_iter() if process.pid != os.getpid() and _knows(process, word)
+    ]:
         assert time.monotonic() < deadline, f"still there: {left}"
         time.sleep(0.05)
 

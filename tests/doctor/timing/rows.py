@@ -30,7 +30,10 @@ class Lists(Rows):
     def __getitem__(self, row):
         if isinstance(row, list):
             parts = [super(Lists, self).__getitem__(one) for one in row]
-            return {"image": np.stack([part["image"] for part in parts]), "label": np.array([part["label"] for part in parts])}
+            return {
+                "image": np.stack([part["image"] for part in parts]),
+                "label": np.array([part["label"] for part in parts]),
+            }
         return super().__getitem__(row)
 
 

@@ -1,7 +1,7 @@
 """Counting the samples of a batch."""
 
 import dataclasses
-from collections import namedtuple
+from typing import NamedTuple
 
 import numpy as np
 import pytest
@@ -10,7 +10,10 @@ from PIL import Image
 
 from headrace.doctor.timing.counting import SampleCounter
 
-Pair = namedtuple("Pair", "image label")
+
+class Pair(NamedTuple):
+    image: torch.Tensor
+    label: torch.Tensor
 
 
 @dataclasses.dataclass

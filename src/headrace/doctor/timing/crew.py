@@ -63,5 +63,5 @@ def _of_headrace(loader: Any) -> Crew:
         )
     kept = bool(loader.persistent_workers)
     prefetch = DEFAULT_PREFETCH if loader.prefetch_factor is None else loader.prefetch_factor
-    has_order = attribute(loader, "_sampler") is None and attribute(loader, "_batch_sampler") is None
-    return Crew(num_workers=num_workers, in_flight=num_workers * prefetch, is_kept=kept, runs_on=kept and has_order)
+    runs_on = attribute(attribute(loader, "_loading"), "_runs_ahead") is True
+    return Crew(num_workers=num_workers, in_flight=num_workers * prefetch, is_kept=kept, runs_on=runs_on)

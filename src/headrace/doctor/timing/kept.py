@@ -1,19 +1,48 @@
-"""One batch that is kept: handed to the step again and again, on the host or on the device."""
+"""One batch that is kept, and handed to the training step again and again."""
 
 from __future__ import annotations
 
+import copy
 import dataclasses
-import sys
-from collections.abc import Mapping
 from typing import Any
 
+import numpy as np
+
+from headrace.contract.view import flatten
 from headrace.doctor.subject import Subject
 from headrace.doctor.subject.walking import end_pass
 from headrace.doctor.timing.realise import realise
 from headrace.doctor.timing.setting import AS_IT_IS, Setting
 from headrace.errors import TargetError
 
-__all__ = ["device_in_use", "first_batch", "fresh", "on_device", "synchronise"]
+__all__ = ["Kept", "first_batch"]
+
+MAX_PARTS = 32
+"""Longer lists are texts or paths of samples: to copy them each time would take longer than some steps."""
+
+
+class Kept:
+    """The batch. A step may do with it what it likes; the next one gets it as it was."""
+
+    def __init__(self, batch: Any) -> None:
+        self.batch = batch
+        self._as_it_was: Any = None
+        """A copy; only while it is not known whether steps change the batch, and if they do."""
+        self.is_changed = False
+        """A step has changed values in place, so each gets a copy of its own."""
+
+    def try_out(self, step: Any) -> None:
+        """Calls the step once, and sees whether it changes values: `images.div_(255)` a hundred times is no step any more."""
+        self._as_it_was = _copied(self.batch)
+        before = _state(self.batch)
+        step(self.take())
+        self.is_changed = _state(self.batch) != before
+        if not self.is_changed:
+            self._as_it_was = None
+
+    def take(self) -> Any:
+        """Returns the batch for one step. Cost: about a microsecond, unless steps change it."""
+        return _copied(self._as_it_was) if self.is_changed else _fresh(self.batch)
 
 
 def first_batch(subject: Subject, setting: Setting) -> Any:
@@ -34,58 +63,31 @@ def first_batch(subject: Subject, setting: Setting) -> Any:
         end_pass(batches)
 
 
-def fresh(batch: Any) -> Any:
-    """Returns the batch in new dicts and lists, as a step may pop what it does not need; tensors are the same."""
+def _fresh(batch: Any) -> Any:
+    """The batch in new dicts and lists, as a step may pop what it does not need; tensors are the same."""
     kind = type(batch)
     if kind is dict:
-        return {name: fresh(part) for name, part in batch.items()}
+        return {name: _fresh(part) for name, part in batch.items()}
     if kind is list:
-        return [fresh(part) for part in batch] if len(batch) <= MAX_PARTS else batch
+        return [_fresh(part) for part in batch] if len(batch) <= MAX_PARTS else batch
     if kind is tuple:
-        return tuple(map(fresh, batch)) if len(batch) <= MAX_PARTS else batch
+        return tuple(map(_fresh, batch)) if len(batch) <= MAX_PARTS else batch
     return batch
 
 
-MAX_PARTS = 32
-"""Longer lists are texts or paths of samples: to copy them each time would take longer than some steps."""
-
-
-def device_in_use() -> Any:
-    """The CUDA device on which something has been put by now; None: there is none."""
-    torch = sys.modules.get("torch")
-    if torch is None or not torch.cuda.is_available() or not torch.cuda.is_initialized():
-        return None
-    return torch.device("cuda", torch.cuda.current_device()) if torch.cuda.memory_allocated() else None
-
-
-def synchronise() -> None:
-    """Waits until the device has done what it was given; nothing where none is in use."""
-    torch = sys.modules.get("torch")
-    if torch is not None and torch.cuda.is_available() and torch.cuda.is_initialized():
-        torch.cuda.synchronize()
-
-
-def on_device(batch: Any, device: Any) -> Any:
-    """Returns a batch with its tensors on a device; what is no tensor stays as it is."""
-    if callable(getattr(batch, "to", None)):
-        return batch.to(device)
-    kind = type(batch)
-    if isinstance(batch, Mapping):
-        moved = {name: on_device(part, device) for name, part in batch.items()}
-        return moved if kind is dict else _again(batch, moved)
-    if isinstance(batch, tuple):
-        parts = [on_device(part, device) for part in batch]
-        return kind(*parts) if hasattr(batch, "_fields") else tuple(parts)
-    if isinstance(batch, list):
-        return [on_device(part, device) for part in batch]
-    if dataclasses.is_dataclass(batch) and not isinstance(batch, type):
-        fields = {field.name: on_device(getattr(batch, field.name), device) for field in dataclasses.fields(batch)}
-        return dataclasses.replace(batch, **fields)
-    return batch
-
-
-def _again(batch: Any, moved: dict[str, Any]) -> Any:
+def _copied(batch: Any) -> Any:
     try:
-        return type(batch)(moved)
-    except Exception:  # a class of its own, with a constructor of its own
-        return moved
+        return copy.deepcopy(batch)
+    except Exception:  # something in it cannot be copied: then all steps get the same
+        return batch
+
+
+def _state(batch: Any) -> list[Any]:
+    """What changes when values are changed in place: torch's own count, or numpy's values."""
+    found: list[Any] = []
+    for _, value in flatten(batch):
+        if hasattr(value, "_version"):
+            found.append(value._version)
+        elif isinstance(value, np.ndarray):
+            found.append(hash(value.tobytes()))
+    return found

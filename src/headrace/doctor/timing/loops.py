@@ -12,7 +12,7 @@ from headrace.doctor.timing.amounts import Tally
 from headrace.doctor.timing.beside import Drain
 from headrace.doctor.timing.consumer import Step
 from headrace.doctor.timing.counting import SampleCounter
-from headrace.doctor.timing.kept import fresh
+from headrace.doctor.timing.kept import Kept
 from headrace.doctor.timing.marks import Marks
 from headrace.doctor.timing.passing import Passing
 from headrace.doctor.timing.tape import Goal, Tape
@@ -64,33 +64,33 @@ class Loop:
                 step(batch)
                 num += 1
                 asked = now()
-                if num >= goal.lead and not self._is_settled:
+                if num >= goal.settles_after and not self._is_settled:
                     asked = self._settled()
                 is_over = goal.is_over(num, asked)
             if self._end(passing, num, asked, is_whole=is_whole, is_over=is_over):
                 return
 
-    def over_kept(self, step: Step, batch: Any, num_samples: int) -> None:
+    def over_kept(self, step: Step, kept: Kept, num_samples: int) -> None:
         """The step on one batch, again and again."""
         now, tape, goal = time.monotonic, self.tape, self.goal
-        self.tally.add(batch, num_samples)
+        self.tally.add(kept.batch, num_samples)
         asked, num, is_over = now(), 0, False
-        goal.begin_epoch(asked)
+        goal.begin_epoch(asked, None)
         while not is_over and num < self.max_batches:
             tape.add(asked, asked, 0, num_samples)
-            step(fresh(batch))
+            step(kept.take())
             num += 1
             asked = now()
-            if num >= goal.lead and not self._is_settled:
+            if num >= goal.settles_after and not self._is_settled:
                 asked = self._settled()
             is_over = goal.is_over(num, asked)
         tape.end_epoch(num, math.inf)
         tape.end_s = asked
 
-    def beside_loader(self, passing: Passing, step: Step, batch: Any, num_samples: int) -> None:
+    def beside_loader(self, passing: Passing, step: Step, kept: Kept, num_samples: int) -> None:
         """The step on one batch; for each step a thread takes a batch of the loader, and drops it."""
         now, tape, goal = time.monotonic, self.tape, self.goal
-        self.tally.add(batch, num_samples)
+        self.tally.add(kept.batch, num_samples)
         asked = now()
         while True:
             batches = self._begin(passing, asked)
@@ -103,11 +103,11 @@ class Loop:
                     tape.starts.append(passing.started(got))
                 while not is_whole and not is_over and num < self.max_batches:
                     tape.add(asked, got, epoch, num_samples)
-                    step(fresh(batch))
+                    step(kept.take())
                     num += 1
                     drain.take_one()
                     asked = got = now()
-                    if num >= goal.lead and not self._is_settled:
+                    if num >= goal.settles_after and not self._is_settled:
                         asked = got = self._settled()
                     is_over = goal.is_over(num, asked)
                     is_whole = drain.is_at_end
@@ -116,7 +116,7 @@ class Loop:
 
     def _begin(self, passing: Passing, asked_s: float) -> Any:
         self.marks.put(f"start of epoch {passing.epoch + 1}")
-        self.goal.begin_epoch(asked_s)
+        self.goal.begin_epoch(asked_s, passing.num_batches)
         return passing.begin(time.monotonic() - asked_s if passing.epoch >= 0 else 0.0)
 
     def _end(self, passing: Passing, num: int, asked_s: float, *, is_whole: bool, is_over: bool) -> bool:

@@ -56,11 +56,12 @@ class Passing:
         )
 
     def leave(self) -> None:
-        """Ends the epoch before its end, and workers with it unless they persist."""
+        """Ends the epoch before its end, as `break` does, and workers with it unless they persist."""
         batches, self._batches = self._batches, None
-        if batches is not None and attribute(self.loader, "persistent_workers") is not True:
-            with contextlib.suppress(Exception):  # what it raises now has no part in what was delivered
-                end_pass(batches)
+        if hasattr(batches, "_shutdown_workers") and attribute(self.loader, "persistent_workers") is True:
+            return  # torch's own iterator, which is used again
+        with contextlib.suppress(Exception):  # what it raises now has no part in what was delivered
+            end_pass(batches)
 
     def close(self) -> None:
         """Ends everything, workers that persist too."""

@@ -15,16 +15,17 @@ from headrace.doctor.timing.amounts import Tally
 from headrace.doctor.timing.consumer import Consumer, Step, Touch
 from headrace.doctor.timing.counting import SampleCounter
 from headrace.doctor.timing.crew import Crew, crew_of
+from headrace.doctor.timing.devices import device_in_use, has_device, is_on_device, on_device, synchronise
 from headrace.doctor.timing.floor import with_tiny_samples
 from headrace.doctor.timing.identities import Identities
-from headrace.doctor.timing.kept import device_in_use, first_batch, fresh, on_device, synchronise
+from headrace.doctor.timing.kept import Kept, first_batch
 from headrace.doctor.timing.loops import Loop
 from headrace.doctor.timing.marks import Marks
 from headrace.doctor.timing.passing import Passing
 from headrace.doctor.timing.realise import realise
 from headrace.doctor.timing.setting import AS_IT_IS, Setting
 from headrace.doctor.timing.tape import Goal, Tape
-from headrace.doctor.timing.timed import Amounts, Kind, Stage, Timed
+from headrace.doctor.timing.timed import Amounts, BatchMade, Kind, Stage, StageUse, Timed
 from headrace.doctor.timing.usage import Usage
 from headrace.doctor.timing.windows import find_window
 
@@ -108,7 +109,7 @@ class _Run:
             raise CannotExamine(crew.alone)
         step = self._step()
         self.bench.reseed(self.wish.seed, "run")
-        batch, num_samples = self._kept(step) if kind in {"C", "Ct", "N"} else (None, 0)
+        kept, num_samples = self._kept(step) if kind in {"C", "Ct", "N"} else (Kept(None), 0)
         if kind not in {"L", "L0"}:
             crew = dataclasses.replace(crew, first_steps=WARMING_STEPS)
         before = None if self.names is None else self.names.begin_epoch
@@ -118,9 +119,9 @@ class _Run:
         began_s = time.monotonic()
         loop = self._loop(crew, began_s)
         if self.passing is None:
-            loop.over_kept(step, batch, num_samples)
+            loop.over_kept(step, kept, num_samples)
         elif kind == "N":
-            loop.beside_loader(self.passing, step, batch, num_samples)
+            loop.beside_loader(self.passing, step, kept, num_samples)
         else:
             loop.over_loader(self.passing, step)
         if device_in_use() is not None:
@@ -142,7 +143,7 @@ class _Run:
 
             self.account = Account(wish.folder)
             loader = self.account.wrap(subject, loader)
-        if wish.wants_ids:
+        if wish.wants_ids and wish.kind != "N":  # there the loader's batches are not those of the steps
             self.names = Identities(subject, loader)
             loader = self.names.loader
         return loader, crew_of(subject, loader)
@@ -153,34 +154,39 @@ class _Run:
         self.bench.reseed(self.wish.seed, "training step")
         return self.wish.consumer.start()
 
-    def _kept(self, step: Step) -> tuple[Any, int]:
+    def _kept(self, step: Step) -> tuple[Kept, int]:
         """The batch that is kept, where the step wants it, and its number of samples."""
+        is_copied = self.wish.kind == "Ct"
+        if is_copied and not has_device():
+            raise CannotExamine("there is no CUDA device, so nothing is copied to one")
         self.marks.put("the first batch")
         batch = first_batch(self.subject, self.wish.setting)
         self.marks.take_off()
-        num_samples = self._counter()(batch)
-        if self.wish.kind == "Ct" and not _has_device():
-            raise CannotExamine("there is no CUDA device, so nothing is copied to one")
-        if not _has_device():
-            return batch, num_samples
-        step(fresh(batch))  # only now it is known whether the step puts anything on the device
+        if is_copied and is_on_device(batch):
+            raise CannotExamine("the loader delivers batches on the device, so the training step copies nothing")
+        kept, num_samples = Kept(batch), self._counter()(batch)
+        kept.try_out(step)  # only now it is known whether the step puts anything on a device
         self.device = device_in_use()
-        if self.device is None:
-            if self.wish.kind == "Ct":
-                raise CannotExamine("the training step puts nothing on the CUDA device, so nothing is copied to it")
-            return batch, num_samples
-        if self.wish.kind == "Ct":
-            return batch, num_samples
-        resident = on_device(batch, self.device)
+        if is_copied and self.device is None:
+            raise CannotExamine("the training step puts nothing on the CUDA device, so nothing is copied to it")
+        if self.device is not None and not is_copied:
+            kept = self._resident(kept, step)
+        if kept.is_changed:
+            self.why.append("the training step changes its batch in place: making a copy for each step is in this time")
+        return kept, num_samples
+
+    def _resident(self, kept: Kept, step: Step) -> Kept:
+        """The batch on the device, if the step takes it from there."""
+        resident = Kept(on_device(kept.take(), self.device))
         try:
-            step(fresh(resident))
+            resident.try_out(step)
         except Exception as error:
             said = f"{type(error).__name__}: {error}".partition("\n")[0]
             self.why.append(
                 f"the training step takes batches of the host only ({said}): their copy to the device is in it"
             )
-            return batch, num_samples
-        return resident, num_samples
+            return kept
+        return resident
 
     def _counter(self) -> SampleCounter:
         return SampleCounter(is_batched=self.subject.is_batched, batch_size=self.subject.batch_size)
@@ -215,7 +221,7 @@ class _Run:
         wish, steps = self.wish, self.tape.steps
         window, why = find_window(steps, self.tape.epochs, crew)
         num_samples = sum(steps.num_samples)
-        uses, made = ((), ()) if self.account is None else self.account.read()
+        uses, made = self._accounted()
         later = num_samples - self.num_settled
         since, share = (self.settled, num_samples / later) if later and self.num_settled else (self.begun, 1.0)
         return Timed(
@@ -235,21 +241,24 @@ class _Run:
             read_bytes=_difference(ended.read_bytes, self.begun.read_bytes),
             logical_bytes=_difference(ended.logical_bytes, self.begun.logical_bytes),
             batch_ids=None if self.names is None else self.names.names(),
-            batches_made=tuple(made),
-            uses=tuple(uses),
+            batches_made=made,
+            uses=uses,
             device=None if self.device is None else str(self.device),
         )
+
+    def _accounted(self) -> tuple[tuple[StageUse, ...], tuple[BatchMade, ...]]:
+        if self.account is None:
+            return (), ()
+        try:
+            uses, made = self.account.read()
+        except CannotExamine as error:  # what was timed is true all the same
+            self.why.append(error.what)
+            return (), ()
+        return tuple(uses), tuple(made)
 
 
 def _difference(after: int | None, before: int | None) -> int | None:
     return None if after is None or before is None else max(0, after - before)
-
-
-def _has_device() -> bool:
-    import sys
-
-    torch = sys.modules.get("torch")
-    return torch is not None and bool(torch.cuda.is_available())
 
 
 def _not_run(wish: TimedRun, why: str) -> Timed:

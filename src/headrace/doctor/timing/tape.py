@@ -58,7 +58,7 @@ class Goal:
     """When a run is over: after so many epochs, or when its steady part is as long as is wanted; and in any case in time."""
 
     def __init__(self, crew: Crew, *, began_s: float, window_s: float, most_s: float, num_epochs: int | None) -> None:
-        """As in `TimedRun`; `began_s` is when its seconds begin."""
+        """Makes the goal of a `TimedRun`; `began_s` is when its seconds begin."""
         self._crew, self._window_s, self._num_epochs = crew, window_s, num_epochs
         self._deadline = began_s + most_s
         self._steps_left = MAX_STEPS
@@ -66,14 +66,18 @@ class Goal:
         self._num_ended = 0
         self.lead = lead_of(crew, 0)
         """Batches at the beginning of this epoch that do not count."""
+        self.settles_after = max(crew.first_steps, self.lead - crew.in_flight)
+        """Batches of the run after which the start is over. What fills up while something is looked at then is taken
+        away again before the steady part begins."""
         self._fewest = max(FEWEST_BATCHES, crew.num_workers)
-        self._since = math.inf
-        self._epoch_began_s = began_s
+        self._epoch_began_s = self._since = self._until = began_s
+        self._tail = math.inf
 
-    def begin_epoch(self, now_s: float) -> None:
-        """An epoch begins."""
+    def begin_epoch(self, now_s: float, size: int | None) -> None:
+        """An epoch begins, of `size` batches; None: it does not say."""
         self.lead = lead_of(self._crew, self._num_ended)
-        self._epoch_began_s, self._since = now_s, math.inf
+        self._epoch_began_s = self._since = self._until = now_s
+        self._tail = self._tail_of(size)
 
     def is_over(self, num_done: int, now_s: float) -> bool:
         """After a step: is the run over? `num_done`: batches of this epoch."""
@@ -81,11 +85,13 @@ class Goal:
         if now_s >= self._deadline or self._steps_left <= 0:
             return True
         if num_done <= self.lead:
-            self._since = now_s
+            self._since = self._until = now_s
             return False
-        if self._num_epochs is not None or num_done < self.lead + self._fewest:
+        if num_done <= self._tail:
+            self._until = now_s
+        if self._num_epochs is not None or min(num_done, self._tail) < self.lead + self._fewest:
             return False
-        return self._steady_s + now_s - self._since >= self._window_s
+        return self._steady_s + self._until - self._since >= self._window_s
 
     def is_over_after_epoch(self, num_done: int, now_s: float) -> bool:
         """An epoch of `num_done` batches has ended: is the run over?"""
@@ -94,8 +100,12 @@ class Goal:
             return True
         if self._num_epochs is not None:
             return self._num_ended >= self._num_epochs
-        if num_done >= self.lead + self._crew.in_flight + self._fewest:
-            self._steady_s += now_s - self._since
+        if min(self._tail, self._tail_of(num_done)) >= self.lead + self._fewest:
+            self._steady_s += self._until - self._since
         elif self._num_ended > 1:  # it will count as a whole, the first one not
             self._steady_s += now_s - self._epoch_began_s
         return self._num_ended > 1 and self._steady_s >= self._window_s
+
+    def _tail_of(self, size: int | None) -> float:
+        """Place from which on producers have nothing left to do."""
+        return math.inf if size is None or self._crew.runs_on else size - self._crew.in_flight

@@ -31,7 +31,7 @@ FEWEST_BLOCKS, MOST_BLOCKS = 8, 400
 CERTAIN = 0.01
 """Probability by chance below which a change is believed."""
 MATTERS = 0.02
-"""A change by less is left in: the window would only become shorter."""
+"""A change by less, beyond how much later steps vary, is left in: the window would only become shorter."""
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
@@ -73,7 +73,7 @@ def find_window(steps: Steps, epochs: Sequence[Epoch], crew: Crew) -> tuple[Wind
     bounds = np.append(np.asarray(steps.asked_s), steps.end_s)
     stretches = [stretch for number, epoch in enumerate(epochs) if (stretch := _stretch(number, epoch, crew))]
     if not stretches:
-        return _whole_epochs(steps, epochs, bounds)
+        return _whole_epochs(steps, epochs, bounds, lead_of(crew, 0))
     stretches = _without_warm_up(stretches, bounds, crew)
     stretches = [_in_turns(stretch, crew) for stretch in stretches]
     window = _window(steps, stretches, bounds)
@@ -87,19 +87,22 @@ def find_window(steps: Steps, epochs: Sequence[Epoch], crew: Crew) -> tuple[Wind
 
 def _stretch(number: int, epoch: Epoch, crew: Crew) -> tuple[int, int] | None:
     first = epoch.first + lead_of(crew, number)
-    last = epoch.last - max(0, math.ceil(crew.in_flight - epoch.num_left) if epoch.num_left < math.inf else 0)
-    if crew.runs_on and epoch.is_whole:
-        last = epoch.last
+    # Workers that run on have the next epoch to work for. `num_left` may be infinite.
+    tail = 0 if crew.runs_on else max(0, crew.in_flight - int(min(epoch.num_left, crew.in_flight)))
+    last = epoch.last - tail
     return (first, last) if last - first >= max(FEWEST_BATCHES, crew.num_workers) else None
 
 
-def _whole_epochs(steps: Steps, epochs: Sequence[Epoch], bounds: NDArray[np.float64]) -> tuple[Window | None, str]:
+def _whole_epochs(
+    steps: Steps, epochs: Sequence[Epoch], bounds: NDArray[np.float64], lead: int
+) -> tuple[Window | None, str]:
     whole = [epoch for epoch in epochs if epoch.is_whole]
     if len(whole) > 1 and whole[0].first == 0:
         whole = whole[1:]  # the first one imports, opens and compiles
     if not whole:
         num = len(steps.asked_s)
-        return None, f"too few batches for a steady part: {num} in all" if num else "no batch was delivered"
+        told = f"too few batches for a steady part: {num} in all, and the first {lead} belong to the start"
+        return None, told if num else "no batch was delivered"
     window = _window(steps, [(epoch.first, epoch.last) for epoch in whole], bounds)
     if window is None:
         return None, "the clock saw no time pass"
@@ -151,9 +154,11 @@ def change_point(steps_s: NDArray[np.float64], *, block: int) -> int:
         return 0
     spread = [_spread(blocks[:cut]) + _spread(blocks[cut:]) for cut in range(1, num)]
     cut = int(np.argmin(spread)) + 1
-    before, after = float(np.median(blocks[:cut])), float(np.median(blocks[cut:]))
-    is_lasting = cut <= num // 2 and abs(before - after) > MATTERS * max(after, 1e-12)
-    return cut * block if is_lasting else 0
+    before = float(np.median(blocks[:cut]))
+    low, high = np.quantile(blocks[cut:], (0.1, 0.9))
+    # A speed that comes back later is not a beginning: it is how this loader is.
+    comes_back = low * (1 - MATTERS) <= before <= high * (1 + MATTERS)
+    return cut * block if cut <= num // 2 and not comes_back else 0
 
 
 def _ranks(values: NDArray[np.float64]) -> NDArray[np.float64]:
