@@ -22,7 +22,7 @@ from typing import Any
 from headrace.contract.view import flatten
 from headrace.doctor.subject import Subject
 from headrace.doctor.subject.kind import CannotExamine
-from headrace.doctor.timing.fetchers import Change, Interposed, rows_of, with_change
+from headrace.doctor.timing.fetchers import Change, Interposed, interpose, rows_of, with_change
 from headrace.doctor.timing.stage_clock import (
     COLLATE,
     DECODE,
@@ -89,6 +89,7 @@ class Account:
         noting = self._noting
         if noting is None:
             raise CannotExamine("no loader has been wrapped")
+        noting.close()
         made = [record for path in sorted(self._folder.glob("*.made")) for record in _records(path)]
         if not made:
             if any(noting.num_delivered) or not noting.num_delivered:
@@ -136,7 +137,7 @@ class Account:
         return tuple(found)
 
 
-@dataclasses.dataclass(frozen=True, slots=True)
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class _Made:
     """One batch, as its worker noted it."""
 
@@ -151,8 +152,8 @@ class _Made:
     fetched_s: float
     made_s: float
     slowest_s: float
-    walls_s: tuple[float, ...]
-    cpus_s: tuple[float, ...]
+    walls_s: list[float]
+    cpus_s: list[float]
 
 
 def _whole(path: pathlib.Path, size: int) -> bytes:
@@ -164,7 +165,22 @@ def _whole(path: pathlib.Path, size: int) -> bytes:
 def _records(path: pathlib.Path) -> Iterator[_Made]:
     worker = int(path.stem.partition("-")[0])
     for values in _MADE.iter_unpack(_whole(path, _MADE.size)):
-        yield _Made(path.stem, worker, *values[:9], values[9 : 9 + NUM_STAGES], values[9 + NUM_STAGES :])
+        epoch, number, num_samples, num_bytes, num_requests, began_s, fetched_s, made_s, slowest_s, *by_stage = values
+        yield _Made(
+            process=path.stem,
+            worker=worker,
+            epoch=epoch,
+            number=number,
+            num_samples=num_samples,
+            num_bytes=num_bytes,
+            num_requests=num_requests,
+            began_s=began_s,
+            fetched_s=fetched_s,
+            made_s=made_s,
+            slowest_s=slowest_s,
+            walls_s=by_stage[:NUM_STAGES],
+            cpus_s=by_stage[NUM_STAGES:],
+        )
 
 
 def _steady(made: list[_Made]) -> list[_Made]:
@@ -224,6 +240,8 @@ class _Noting(Change):
         # Of the process that makes batches.
         self._clock = StageClock()
         self._file: int | None = None
+        self._writes_at_once = False
+        """Without workers nothing is put."""
         self._io: _ReadBytes | None = None
         self._num_here = 0
         self._began_s = self._fetched_s = 0.0
@@ -240,16 +258,15 @@ class _Noting(Change):
         self.epoch += 1  # the iterator that is being made is not counted yet
         path = f"{self.folder}/{worker}-{os.getpid()}"
         self._file = os.open(f"{path}.made", os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
-        put = queue.put
 
-        def put_and_note(item: Any, *arguments: Any, **options: Any) -> Any:
+        def put_and_note(put: Callable[..., Any], item: Any, *arguments: Any, **options: Any) -> Any:
             if _is_batch(item):
                 self._write(item[0])
             elif type(item) is tuple and type(item[0]).__name__ == "_ResumeIteration":
                 self.epoch += 1
             return put(item, *arguments, **options)
 
-        queue.put = put_and_note
+        interpose(queue, "put", put_and_note)
         queues: Any = multiprocessing.queues
         sent = os.open(f"{path}.sent", os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
         queues._ForkingPickler = _TimedPickler(queues._ForkingPickler, sent)
@@ -269,10 +286,7 @@ class _Noting(Change):
         else:
             fetcher.dataset = rows_of(fetcher.dataset, self._take, self._take_all)
         fetcher.collate_fn = functools.partial(self._join, fetcher.collate_fn)
-        fetcher.fetch = functools.partial(self._fetch, fetcher.fetch)
-
-    _writes_at_once = False
-    """Without workers nothing is put."""
+        interpose(fetcher, "fetch", self._fetch)
 
     def _fetch(self, fetch: Callable[[Any], Any], index: Any) -> Any:
         self._clock.clear()
@@ -332,8 +346,10 @@ class _Noting(Change):
 
     def _write(self, number: int) -> None:
         clock = self._clock
+        if self._file is None:
+            return
         os.write(
-            self._file or 0,
+            self._file,
             _MADE.pack(
                 self.epoch,
                 number,
@@ -348,14 +364,21 @@ class _Noting(Change):
             ),
         )
 
+    def close(self) -> None:
+        """Gives the files of this process back."""
+        if self._file is not None:
+            os.close(self._file)
+        if self._io is not None:
+            self._io.close()
+        self._file = self._io = None
+
     # In the loop's process.
 
     def follow(self, iterator: Any) -> None:
         """Counts what is delivered, and times how it is taken."""
         self._begin_pass()
-        reset, next_data = iterator._reset, iterator._next_data
 
-        def reset_and_count(*arguments: Any, **options: Any) -> Any:
+        def reset_and_count(reset: Callable[..., Any], *arguments: Any, **options: Any) -> Any:
             self._begin_pass()
             self._is_resetting = True  # what is left of a pass that was broken off is thrown away
             try:
@@ -363,12 +386,13 @@ class _Noting(Change):
             finally:
                 self._is_resetting = False
 
-        def next_and_count() -> Any:
+        def next_and_count(next_data: Callable[[], Any]) -> Any:
             data = next_data()
             self.num_delivered[-1] += 1
             return data
 
-        iterator._reset, iterator._next_data = reset_and_count, next_and_count
+        interpose(iterator, "_reset", reset_and_count)
+        interpose(iterator, "_next_data", next_and_count)
         queue = getattr(iterator, "_worker_result_queue", None)
         if queue is not None:
             self._follow_queue(queue)
@@ -379,7 +403,7 @@ class _Noting(Change):
         self.arrived.append([])
 
     def _follow_queue(self, queue: Any) -> None:
-        poll, get = queue._poll, queue.get
+        poll = queue._poll
         there = [0.0, 0.0]
 
         def poll_and_note(*arguments: Any, **options: Any) -> Any:
@@ -387,7 +411,7 @@ class _Noting(Change):
             there[:] = time.monotonic(), time.thread_time()
             return is_there
 
-        def get_and_note(*arguments: Any, **options: Any) -> Any:
+        def get_and_note(get: Callable[..., Any], *arguments: Any, **options: Any) -> Any:
             item = get(*arguments, **options)
             now, cpu = time.monotonic(), time.thread_time()
             if not self._is_resetting and _is_batch(item):
@@ -397,7 +421,8 @@ class _Noting(Change):
                 self.taken_cpu_s += cpu - there[1]
             return item
 
-        queue._poll, queue.get = poll_and_note, get_and_note
+        queue._poll = poll_and_note  # a method of the queue's pipe, which does not know the queue
+        interpose(queue, "get", get_and_note)
 
 
 def _is_batch(item: Any) -> bool:
@@ -460,6 +485,12 @@ class _ReadBytes:
         except OSError:  # another system, or not allowed
             self._file = None
         self._own_bytes = self._own_calls = 0
+
+    def close(self) -> None:
+        """No more looks."""
+        if self._file is not None:
+            os.close(self._file)
+            self._file = None
 
     def now(self) -> tuple[int, int] | None:
         """Returns (bytes, calls), the looks themselves left out; None: not told."""

@@ -13,6 +13,7 @@ import copy
 import functools
 import importlib
 import inspect
+import weakref
 from collections.abc import Callable, Iterator
 from typing import Any
 from unittest import mock
@@ -23,7 +24,7 @@ from headrace.doctor.lab.recorder import FlightRecorder
 from headrace.doctor.subject.kind import CannotExamine
 from headrace.doctor.subject.looking import class_name, is_instance, transform_slots
 
-__all__ = ["Change", "Interposed", "rows_of", "with_change"]
+__all__ = ["Change", "Interposed", "interpose", "rows_of", "with_change"]
 
 _CHANGES = "_headrace_changes"
 _KIND = "_headrace_kind"
@@ -60,13 +61,18 @@ def with_change(loader: Any, change: Change) -> Any:
     kind = type(loader)
     has_changes = _CHANGES in vars(loader)
     if not has_changes and kind._get_iterator is not torch_data.DataLoader._get_iterator:
-        raise CannotExamine(f"{class_name(loader)} starts its workers in a way of its own, so they cannot be looked into")
+        raise CannotExamine(
+            f"{class_name(loader)} starts its workers in a way of its own, so they cannot be looked into"
+        )
     state = twin.__dict__
     state["_iterator"] = None  # persistent workers belong to the loader that started them
     state[_CHANGES] = (*state.get(_CHANGES, ()), change)
     if not has_changes:
         names = {name: getattr(kind, name) for name in ("__module__", "__qualname__", "__doc__")}
-        twin.__class__ = type(kind.__name__, (kind,), {**names, "_get_iterator": _get_iterator, _KIND: kind})
+        try:
+            twin.__class__ = type(kind.__name__, (kind,), {**names, "_get_iterator": _get_iterator, _KIND: kind})
+        except TypeError as error:  # a class that lets nobody descend from it
+            raise CannotExamine(f"{class_name(loader)} cannot be looked into: {error}") from error
     return twin
 
 
@@ -85,6 +91,21 @@ def _get_iterator(loader: Any) -> Any:
     for change in changes:
         change.follow(iterator)
     return iterator
+
+
+def interpose(holder: Any, name: str, around: Callable[..., Any]) -> None:
+    """Lets calls of one object's method go through `around(method, ...)`.
+
+    The object does not come to hold itself by that: an iterator of torch's ends its workers when nobody holds it.
+    """
+    held = vars(holder).get(name)
+    if held is None:
+        reference, function = weakref.ref(holder), getattr(type(holder), name)
+
+        def held(*arguments: Any, **options: Any) -> Any:
+            return function(reference(), *arguments, **options)
+
+    setattr(holder, name, functools.partial(around, held))
 
 
 class _WorkerLoop:
@@ -133,29 +154,33 @@ def _be_spied() -> None:
         spies.install(Bench(FlightRecorder.create()))
 
 
+def _nothing(_: int) -> None:
+    return None
+
+
 class Interposed:
     """Has transforms and decoders of a data set go through functions of ours, while a batch is fetched."""
 
     def __init__(
-        self, dataset: Any, *, around: Callable[[int], spies.Around] | None = None, decoder: spies.StandIn | None = None
+        self,
+        dataset: Any,
+        *,
+        around: Callable[[int], spies.Around | None] = _nothing,
+        decoder: spies.StandIn | None = None,
     ) -> None:
         """Looks for the transforms.
 
         Args:
             dataset: The data set.
-            around: Gives what calls of the n-th transform go through; None: they are left as they are.
+            around: Gives what calls of the n-th transform go through; None: it is left as it is.
             decoder: What calls of decoders go through; None: they are left as they are.
         """
         self._decoder = decoder
         self._slots = [
-            (vars(holder), name, held, spies.placeholder(spies.without_spy(held), around(number)))
-            for number, (holder, name, held) in enumerate(transform_slots(dataset) if around is not None else ())
+            (vars(holder), name, held, spies.placeholder(spies.without_spy(held), through))
+            for number, (holder, name, held) in enumerate(transform_slots(dataset))
+            if (through := around(number)) is not None
         ]
-
-    @property
-    def num_transforms(self) -> int:
-        """How many were found."""
-        return len(self._slots)
 
     @contextlib.contextmanager
     def in_place(self) -> Iterator[None]:
@@ -182,16 +207,17 @@ class Interposed:
 
     def around_fetch(self, fetcher: Any) -> None:
         """Lets it be in place whenever this fetcher makes a batch."""
-        fetch = fetcher.fetch
 
-        def fetch_so(index: Any) -> Any:
+        def fetch_so(fetch: Callable[[Any], Any], index: Any) -> Any:
             with self.in_place():
                 return fetch(index)
 
-        fetcher.fetch = fetch_so
+        interpose(fetcher, "fetch", fetch_so)
 
 
-def rows_of(dataset: Any, take: Callable[[Any, Callable[[], Any]], Any], take_all: Callable[[Any, Callable[[], Any]], Any]) -> Any:
+def rows_of(
+    dataset: Any, take: Callable[[Any, Callable[[], Any]], Any], take_all: Callable[[Any, Callable[[], Any]], Any]
+) -> Any:
     """Returns what a fetcher has in the place of a data set with row numbers.
 
     Args:

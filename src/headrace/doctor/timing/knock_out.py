@@ -23,11 +23,12 @@ import pathlib
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
+from headrace.doctor.lab import spies
 from headrace.doctor.lab.bench import Bench
 from headrace.doctor.subject import Subject
 from headrace.doctor.subject.kind import CannotExamine
 from headrace.doctor.subject.looking import attribute, class_name, is_instance, length
-from headrace.doctor.timing.fetchers import Change, Interposed, rows_of, with_change
+from headrace.doctor.timing.fetchers import Change, Interposed, interpose, rows_of, with_change
 from headrace.doctor.timing.remembered import Memory, NotKept, copied, decoder_name, files_through, is_stream, learn
 from headrace.doctor.timing.timed import Stage
 
@@ -62,6 +63,8 @@ def without_stages(subject: Subject, loader: Any, stages: Sequence[Stage], bench
         raise CannotExamine("the loader joins nothing (batch_size=None), so there is nothing to leave out")
     if "handover" in wanted and not loader.num_workers:
         raise CannotExamine("without workers nothing is handed over")
+    if "sample" not in wanted and wanted & {"read", "decode"} and not loader.num_workers and spies.installed() is None:
+        raise CannotExamine("nobody listens to decoders in this process; with workers it can be done")
     if wanted & {"sample", "read", "decode", "transform"}:
         memory = learn(loader, bench)
         if "sample" in wanted:
@@ -90,7 +93,9 @@ def _possible(wanted: set[Stage], memory: Memory) -> frozenset[Stage]:
         if not any(not isinstance(made, NotKept) for made in kept):
             raise CannotExamine(NOTHING_HEARD)
         if "read" not in wanted and any(one.parts for one in several):
-            raise CannotExamine("its data set takes parts of a file that stays open: reading and decoding are one there")
+            raise CannotExamine(
+                "its data set takes parts of a file that stays open: reading and decoding are one there"
+            )
     if "read" in wanted and "decode" not in wanted and not any(any(one.files.values()) for one in several):
         raise CannotExamine("its data set opens no file through Python, so what it reads cannot be handed on")
     return frozenset(wanted & {"read", "decode", "transform"})
@@ -125,7 +130,7 @@ class _NoSamples(_Source):
         self._memory, self._copies, self._num_all = memory, copies, num_all
         self._joined = _Variants()
 
-    def stream(self, fetcher: Any) -> Iterator[Any]:
+    def stream(self, fetcher: Any) -> Iterator[Any]:  # noqa: ARG002 - nothing is taken of the real one
         """As long as this worker's share, or without end."""
         info = importlib.import_module("torch.utils.data").get_worker_info()
         worker, num_workers = (info.id, info.num_workers) if info is not None else (0, 1)
@@ -173,19 +178,19 @@ class _Replay(_Source):
         self._is_decoding = False
 
     def change_fetcher(self, fetcher: Any) -> None:
-        around = (lambda number: functools.partial(self._transform, number)) if "transform" in self._stages else None
-        Interposed(
-            fetcher.dataset, around=around, decoder=self._decode if self._stages & {"read", "decode"} else None
-        ).around_fetch(fetcher)
+        def around(number: int) -> Any:
+            return functools.partial(self._transform, number) if "transform" in self._stages else None
+
+        decoder = self._decode if self._stages & {"read", "decode"} else None
+        Interposed(fetcher.dataset, around=around, decoder=decoder).around_fetch(fetcher)
         super().change_fetcher(fetcher)
         if "read" in self._stages:
-            fetch = fetcher.fetch
 
-            def fetch_without_files(index: Any) -> Any:
+            def fetch_without_files(fetch: Callable[[Any], Any], index: Any) -> Any:
                 with files_through(self._open):
                     return fetch(index)
 
-            fetcher.fetch = fetch_without_files
+            interpose(fetcher, "fetch", fetch_without_files)
 
     def stream(self, fetcher: Any) -> Iterator[Any]:
         inner = fetcher.dataset_iter
@@ -297,11 +302,11 @@ class _NoHandover(Change):
     def __init__(self) -> None:
         self._worker = 0
 
-    def begin_worker(self, worker: int, queue: Any) -> None:
+    def begin_worker(self, worker: int, queue: Any) -> None:  # noqa: ARG002
         self._worker = worker
 
     def change_fetcher(self, fetcher: Any) -> None:
-        fetch, collate, kept, joined = fetcher.fetch, fetcher.collate_fn, dict[int, int](), [0]
+        collate, kept, joined = fetcher.collate_fn, dict[int, int](), [0]
 
         def join(samples: Any) -> Any:
             joined[0] = len(samples)  # a stream's last batch is shorter than what was asked for
@@ -310,24 +315,23 @@ class _NoHandover(Change):
         if fetcher.auto_collation:
             fetcher.collate_fn = join
 
-        def fetch_token(index: Any) -> Any:
+        def fetch_token(fetch: Callable[[Any], Any], index: Any) -> Any:
             batch = fetch(index)
             size = joined[0] if fetcher.auto_collation else len(index) if isinstance(index, list) else 1
             number = kept[size] = kept.get(size, -1) + 1
             token = _Token(self._worker, size, number % NUM_VARIANTS)
             return _First(token, batch) if number < NUM_VARIANTS else token
 
-        fetcher.fetch = fetch_token
+        interpose(fetcher, "fetch", fetch_token)
 
     def follow(self, iterator: Any) -> None:
         kept: dict[Any, Any] = {}
-        next_data = iterator._next_data
 
-        def next_kept() -> Any:
+        def next_kept(next_data: Callable[[], Any]) -> Any:
             told = next_data()
             if isinstance(told, _First):
                 kept[told.token.key] = told.batch
                 told = told.token
             return kept[told.key] if isinstance(told, _Token) else told
 
-        iterator._next_data = next_kept
+        interpose(iterator, "_next_data", next_kept)

@@ -29,7 +29,7 @@ from headrace.doctor.lab.bench import Bench
 from headrace.doctor.subject.kind import CannotExamine
 from headrace.doctor.subject.looking import attribute, is_instance
 from headrace.doctor.subject.rebuild import rebuild
-from headrace.doctor.timing.fetchers import Change, Interposed, rows_of, with_change
+from headrace.doctor.timing.fetchers import Change, Interposed, interpose, rows_of, with_change
 
 __all__ = ["Memory", "Remembered", "copied", "files_through", "learn"]
 
@@ -48,15 +48,15 @@ MAX_FILE_BYTES = 32 * 2**20
 class Remembered:
     """One sample."""
 
-    index: Any
-    sample: Any
-    transforms: dict[int, list[Any]]
+    index: Any = None
+    sample: Any = None
+    transforms: dict[int, list[Any]] = dataclasses.field(default_factory=dict)
     """By the number of the transform: what each call gave."""
-    decoders: dict[str, list[Any]]
+    decoders: dict[str, list[Any]] = dataclasses.field(default_factory=dict)
     """By the name of the decoder: what each call gave; `NotKept` where it cannot be handed on twice."""
-    parts: bool
+    parts: bool = False
     """True: a decoder takes parts out of a file that stays open, so reading and decoding are one."""
-    files: dict[str, list[bytes | None]]
+    files: dict[str, list[bytes | None]] = dataclasses.field(default_factory=dict)
     """Contents of the files that Python opened, in order, by who opened them: `decoders`, or `dataset` for all others.
     None: too long, or no file."""
     is_joined: bool = False
@@ -79,7 +79,7 @@ class Memory:
     def of(self, index: Any) -> Remembered:
         """Returns what stands for a sample; for what has no row number, one after the other."""
         if self._indices and hasattr(index, "__index__"):
-            number = index.__index__()
+            number = int(index.__index__())
             place = min(bisect.bisect_left(self._indices, number), len(self._indices) - 1)
             return self.several[min(place // 2 * 2 + number % 2, len(self.several) - 1)]
         self._num_asked += 1
@@ -137,27 +137,52 @@ def learn(loader: Any, bench: Bench) -> Memory:
         changes = {}
     twin = rebuild(loader, num_workers=1, persistent_workers=False, timeout=TIMEOUT_S, **changes)
     twin = with_change(twin, _Learning())
-    several: list[Remembered] = []
-    with _generators_unchanged(loader), bench.holding(None, None, stage="sample"):
-        bench.stop_listening()
-        iterator = None
-        began = time.monotonic()
-        try:
-            iterator = twin._get_iterator()
-            for pickled in itertools.islice(iterator, NUM_REMEMBERED):
-                several += pickle.loads(pickled)
-                if time.monotonic() - began > LEARNING_S:
-                    break
-        except Exception as error:
-            if not several:
-                text = str(error).strip().rpartition("\n")[2]
-                raise CannotExamine(f"its samples could not be kept: {type(error).__name__}: {text}") from error
-        finally:
-            if iterator is not None:
-                iterator._shutdown_workers()
+    with _generators_unchanged(loader):
+        several, failure = _prepare(twin, bench)
     if not several:
-        raise CannotExamine("the data set gave no sample that could be kept")
+        told = "the data set gave none" if failure is None else f"{type(failure).__name__}: {_last_line(failure)}"
+        raise CannotExamine(f"no sample could be kept to be handed on again: {told}") from failure
     return Memory(several)
+
+
+def _prepare(twin: Any, bench: Bench) -> tuple[list[Remembered], Exception | None]:
+    """What the worker could prepare, and the last failure."""
+    several: list[Remembered] = []
+    failure: Exception | None = None
+    iterator = None
+    began = time.monotonic()
+    try:
+        with _waiting(bench, "start of workers"):
+            iterator = twin._get_iterator()
+        for _ in range(NUM_REMEMBERED):
+            try:
+                with _waiting(bench, "waiting for workers"):
+                    several += pickle.loads(next(iterator))
+            except StopIteration:
+                break
+            except Exception as error:  # this sample fails; others may not
+                failure = error
+                if isinstance(error, RuntimeError) and str(error).startswith("DataLoader "):
+                    break  # the worker has ended, or takes too long
+            if several and time.monotonic() - began > LEARNING_S:
+                break
+    except Exception as error:  # what cannot be sent to a worker
+        failure = error
+    finally:
+        if iterator is not None:
+            iterator._shutdown_workers()
+    return several, failure
+
+
+@contextlib.contextmanager
+def _waiting(bench: Bench, stage: str) -> Iterator[None]:
+    with bench.holding(None, None, stage=stage):
+        bench.stop_listening()
+        yield
+
+
+def _last_line(error: Exception) -> str:
+    return str(error).strip().rpartition("\n")[2]
 
 
 def is_stream(loader: Any) -> bool:
@@ -211,7 +236,7 @@ class _Learning(Change):
     """In a worker: remembers each sample, and hands over what pickles."""
 
     def __init__(self) -> None:
-        self._now = Remembered(None, None, {}, {}, False, {})
+        self._now = Remembered()
         self._images: list[tuple[str, int, Any]] = []
         self._done: list[Remembered] = []
         self._is_decoding = False
@@ -227,14 +252,13 @@ class _Learning(Change):
             fetcher.dataset_iter = iter(lambda: self._take(None, stream.__next__), object())
         else:
             fetcher.dataset = rows_of(fetcher.dataset, self._take, self._take_all)
-        fetch = fetcher.fetch
         fetcher.collate_fn = self._hand_over
 
-        def fetch_with_files(index: Any) -> Any:
+        def fetch_with_files(fetch: Callable[[Any], Any], index: Any) -> Any:
             with files_through(self._open):
                 return fetch(index)
 
-        fetcher.fetch = fetch_with_files
+        interpose(fetcher, "fetch", fetch_with_files)
 
     def _take(self, index: Any, prepare: Callable[[], Any]) -> Any:
         self._begin(index)
@@ -251,7 +275,7 @@ class _Learning(Change):
 
     def _begin(self, index: Any) -> None:
         plain = index.__index__() if hasattr(index, "__index__") else index
-        self._now, self._images = Remembered(plain, None, {}, {}, False, {}), []
+        self._now, self._images = Remembered(index=plain), []
 
     def _end(self, sample: Any) -> None:
         for name, place, image in self._images:

@@ -18,9 +18,21 @@ import time
 from collections.abc import Callable
 from typing import Any
 
-__all__ = ["COLLATE", "DECODE", "NUM_STAGES", "READ", "SAMPLE", "STAGES", "TRANSFORM", "StageClock", "listen_to_opening"]
+from headrace.doctor.timing.timed import Stage
 
-STAGES = ("read", "decode", "transform", "sample", "collate")
+__all__ = [
+    "COLLATE",
+    "DECODE",
+    "NUM_STAGES",
+    "READ",
+    "SAMPLE",
+    "STAGES",
+    "TRANSFORM",
+    "StageClock",
+    "listen_to_opening",
+]
+
+STAGES: tuple[Stage, ...] = ("read", "decode", "transform", "sample", "collate")
 READ, DECODE, TRANSFORM, SAMPLE, COLLATE = range(len(STAGES))
 NUM_STAGES = len(STAGES)
 _FIRST, _AFTER = SAMPLE, COLLATE
@@ -100,7 +112,13 @@ class StageClock:
             self.cpus_s[SAMPLE] += sum(cpus)
         else:
             first = READ if self._hears_files or self._hears_decoder else SAMPLE
-            for stage, at in ((first, _FIRST), (READ, READ), (DECODE, DECODE), (TRANSFORM, TRANSFORM), (TRANSFORM, _AFTER)):
+            for stage, at in (
+                (first, _FIRST),
+                (READ, READ),
+                (DECODE, DECODE),
+                (TRANSFORM, TRANSFORM),
+                (TRANSFORM, _AFTER),
+            ):
                 self.walls_s[stage] += walls[at]
                 self.cpus_s[stage] += cpus[at]
         self.slowest_s = max(self.slowest_s, sum(walls))

@@ -110,9 +110,10 @@ class StageUse:
     num_servers: int
     """How many samples it can work on at a time."""
     num_bytes: int | None = None
-    """Read (of `read`) or made (of others); None: not counted."""
+    """Read, of `read`, or of the stage in which reading could not be told apart (`sample`, `decode`); files that are mapped
+    into memory do not count. None: not counted, or another stage."""
     num_requests: int | None = None
-    """Opens and reads, of `read`; None: not counted."""
+    """Calls that read, of the same stage; None: not counted."""
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
