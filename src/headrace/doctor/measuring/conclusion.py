@@ -68,7 +68,8 @@ def conclude(m: Measurement) -> Conclusion:
 def _supply(m: Measurement) -> Conclusion:
     """Without a training step: what the loader supplies, and what limits it."""
     causes = _of_loader(m)
-    delivered = next((arm.rounds for arm in m.arms if arm.name == "L"), None)
+    alone = {arm.name: arm.rounds for arm in m.arms if arm.name in {"L", "L accounted", "L pilot"}}
+    delivered = alone.get("L") or alone.get("L accounted") or alone.get("L pilot")
     if delivered is None:
         return Conclusion(
             verdict="inconclusive",
@@ -90,9 +91,9 @@ def _by_weight(m: Measurement, beside: Sequence[CauseFound]) -> list[CauseFound]
     """Causes of waiting, and what costs beside it; what costs most time comes first."""
     d, waiting = m.decomposition, m.waiting
     groups: list[tuple[float, list[CauseFound]]] = []
-    if d is not None and waiting is not None and waiting.share.value >= WAITS:
+    if waiting is not None and waiting.share.value >= WAITS:
         # The waits themselves, where a noisy step time would deny them.
-        waited_s = max(d.waiting_s.value, waiting.share.value * d.total_s.value)
+        waited_s = 1.0 if d is None else max(d.waiting_s.value, waiting.share.value * d.total_s.value)
         groups.append((waited_s, _of_loader(m)))
     for cause in beside:
         total_s = 0.0 if d is None else d.total_s.value if cause.cause == "epoch start" else d.compute_s.value
@@ -117,7 +118,7 @@ def _of_loader(m: Measurement) -> list[CauseFound]:
         needless = needless_workers(m)
         costs = [needless] if needless is not None and needless.gain is not None else []
     found = [*shapes, *costs, *stage_causes(m)]
-    return found or ([unexplained(m)] if m.decomposition is not None or m.knock_outs else [])
+    return found or ([unexplained(m)] if m.consumer is not None or m.knock_outs else [])
 
 
 def _suffices(m: Measurement, cause: CauseFound) -> bool:

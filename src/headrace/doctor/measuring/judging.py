@@ -37,14 +37,17 @@ def judge(m: Measurement, beside: Sequence[CauseFound]) -> Literal["healthy", "l
         beside: Costs that are not waiting and were proven: interference, transfer, epoch starts.
     """
     d, waiting = m.decomposition, m.waiting
-    if d is None or waiting is None:
+    if waiting is None:
         return "inconclusive"
-    headroom, waits = d.headroom, waiting.share
+    waits, matters = waiting.share, STARVED[m.preflight.noise]
+    starves = waits.interval.low > matters / (1 + MATTERS)
+    if d is None:  # too few rounds to compare step times: only what is seen directly can decide
+        has_device = any(run.timed is not None and run.timed.device is not None for run in m.runs)
+        return "limited" if starves and not has_device else "inconclusive"
+    headroom = d.headroom
     noise = noise_of(m.runs, "I")
     bound = math.inf if noise is None else noise[1]
-    matters = STARVED[m.preflight.noise]
     is_slower = headroom.interval.low > FEELS and headroom.value >= matters and headroom.value > min(bound, 1.0)
-    starves = waits.interval.low > matters / (1 + MATTERS)
     if d.transfer_s is not None:
         # With a device, waits of the host may be hidden behind its queue: the step times have to show them as well.
         starves = starves and headroom.value >= waits.value / (1 - min(waits.value, 0.99)) / 2

@@ -17,7 +17,7 @@ SHORTEST_S, LONGEST_S = 0.4, 1.5
 what counts."""
 BATCHES, FEWEST_BATCHES = 24, 10
 """Batches that a window should hold, and must."""
-PLAIN_SHARE, LOOP_SHARE, KNOCK_SHARE = 0.2, 0.5, 0.25
+PLAIN_SHARE, LOOP_SHARE, KNOCK_SHARE = 0.18, 0.55, 0.25
 MOST_BLOCKS, GOOD_BLOCKS = 6, 3
 """Three mirrored blocks give six differences, from which the bootstrap over them is worth its name."""
 FIRST_WINDOW_S = 1.0

@@ -180,7 +180,7 @@ def _supply(m: Measurement) -> Iterator[str]:
     axis = 1.5 * max([row[1] for row in rows[:2]])
     yield f"{'supply':<{LABEL}}{'samples/s':>34}   cache {m.scope.cache.label}"
     for name, value, interval in rows:
-        bar = "=" * round(BAR * min(1.0, value / axis)) + (">" if value > axis else "")
+        bar = "=" * round((BAR - 2) * min(1.0, value / axis)) + (">" if value > axis else "")
         yield f"{'':<{LABEL}}{name:<20}{rate(value, interval).replace(' samples/s', ''):>14}   {bar}"
 
 
@@ -191,7 +191,7 @@ def _stages(m: Measurement, width: int) -> Iterator[str]:
     for row in m.stages:
         cpu = "-" if row.cpu_ms is None else f"{row.cpu_ms:.3g}"
         won = "not tried" if row.gain is None else gain(row.gain)
-        mark = "   <- limit" if row.is_limit else ""
+        mark = " <- limit" if row.is_limit else ""
         yield (
             f"{'':<{LABEL}}{row.stage:<11}{row.wall_ms:>9.3g} {cpu:>8} {percent(row.share):>6}  {row.kind:<8} {won}{mark}"
         )

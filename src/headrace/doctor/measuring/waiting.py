@@ -20,6 +20,9 @@ STARVED_S, STARVED = 1e-3, 0.05
 """A wait counts from a millisecond on, and from 5 % of the median step of the consumer on."""
 MOST_STEPS = 3_000
 """Steps that quantiles are taken of, the last ones: more make them hardly surer, and take seconds."""
+LOOPS = ("I", "I accounted", "I pilot")
+FEWEST_ROUNDS, STRETCHES = 3, 4
+"""Of fewer rounds, each is taken as four stretches: no replication, but the waits say in every step what they are."""
 TAIL, HELD = 0.01, 0.8
 
 
@@ -40,7 +43,8 @@ def find_waiting(runs: Sequence[RoundRun]) -> Waiting | None:
     Returns:
         None if the real loop did not run.
     """
-    loops = [run.timed for run in runs if run.arm == "I" and rate_of(run) is not None and run.timed is not None]
+    # What accounting costs is in the workers, and small: its round counts as well.
+    loops = [run.timed for run in runs if run.arm in LOOPS and rate_of(run) is not None and run.timed is not None]
     if not loops:
         return None
     waits, steps, shares = list[float](), list[float](), list[float]()
@@ -50,8 +54,7 @@ def find_waiting(runs: Sequence[RoundRun]) -> Waiting | None:
         consumed = [all_steps[at] for at in places]
         waits += own
         steps += consumed
-        if own:
-            shares.append(sum(own) / max(sum(own) + sum(consumed), 1e-12))
+        shares += _shares(own, consumed, 1 if len(loops) >= FEWEST_ROUNDS else STRETCHES)
     if not waits:
         return None
     total_s = max(sum(waits), 1e-12)
@@ -71,6 +74,17 @@ def find_waiting(runs: Sequence[RoundRun]) -> Waiting | None:
         head_of_line_share=head,
         ready_ahead_s=ahead_s,
     )
+
+
+def _shares(waits: Sequence[float], consumed: Sequence[float], num: int) -> list[float]:
+    """Part of the time that was waited for, of each of some stretches of one round."""
+    found = []
+    for part in range(num):
+        inside = slice(part * len(waits) // num, (part + 1) * len(waits) // num)
+        total_s = sum(waits[inside]) + sum(consumed[inside])
+        if total_s > 0:
+            found.append(sum(waits[inside]) / total_s)
+    return found
 
 
 def _mean(shares: Sequence[float]) -> Estimate:

@@ -23,6 +23,8 @@ SLOW = 1.5
 """Times the median of the other workers."""
 FAR = 3.0
 """Times the median, from which a batch is a straggler."""
+STALL_S = {"quiet": 0.005, "unknown": 0.02, "noisy": 0.02, "loud": 0.06}
+"""Seconds by which a batch is late where a worker had to wait for a core: no straggler is late by so little."""
 SELDOM = 0.15
 """Share of the batches that stragglers may be at most; of more, they are no exception."""
 TAIL = 0.25
@@ -128,7 +130,7 @@ def tail(m: Measurement) -> CauseFound | None:
     if len(times) < 4 * FEWEST_BATCHES:
         return None
     median_s = statistics.median(times)
-    far = [one for one in times if one > FAR * median_s]
+    far = [one for one in times if one > max(FAR * median_s, median_s + STALL_S[m.preflight.noise])]
     excess = sum(one - median_s for one in far) / max(sum(times), 1e-12)
     size = m.batch_size or 1
     of_one = statistics.median(one / whole for one, whole in zip(slowest, times, strict=True)) if slowest else 0.0
