@@ -41,7 +41,7 @@ def test_what_cannot_be_meant_is_refused_before_anything_runs(words, said, capsy
 
 def test_the_record_as_json_and_the_exit_status(tmp_path, capsys):
     (tmp_path / "slow.py").write_text(FILE)
-    words = [f"{tmp_path}/slow.py:make", "--train", f"{tmp_path}/slow.py:step", "--budget", "10s", "--format", "json"]
+    words = [f"{tmp_path}/slow.py:make", "--train", f"{tmp_path}/slow.py:step", "--budget", "18s", "--format", "json"]
     assert main(["measure", *words]) == 1
     told = json.loads(capsys.readouterr().out)
     assert told["schema"] == 1

@@ -18,6 +18,7 @@ what counts."""
 BATCHES, FEWEST_BATCHES = 24, 10
 """Batches that a window should hold, and must."""
 PLAIN_SHARE, LOOP_SHARE, KNOCK_SHARE = 0.18, 0.55, 0.25
+TIGHT_SHARE = 0.3
 MOST_BLOCKS, GOOD_BLOCKS = 6, 3
 """Three mirrored blocks give six differences, from which the bootstrap over them is worth its name."""
 FIRST_WINDOW_S = 1.0
@@ -81,13 +82,19 @@ def make_plan(
     plain_s = min(max(BATCHES * pilot.loader_batch_s, SHORTEST_S / 2), LONGEST_S / 2)
     plain_batches = max(2 * max(num_workers, 1) + 4, round(plain_s / max(pilot.loader_batch_s, 1e-4)))
     plain_batches = min(plain_batches, num_batches or plain_batches, 2000)
+    # Where the time is short, one round of each row still has to leave most of it to the loop.
+    slowness = sum(max(num_workers, 1) / max(number, 1) for number in plain_workers)
+    affordable = (TIGHT_SHARE * left_s - len(plain_workers) * pilot.extra_s) / max(
+        2 * pilot.loader_batch_s * slowness, 1e-6
+    )
+    plain_batches = max(min(plain_batches, int(max(affordable, 0.0))), 2 * max(num_workers, 1) + 2)
     # Without workers an epoch takes about as many times longer as there are workers.
     per_plain_s = sum(
         pilot.extra_s + 2 * plain_batches * pilot.loader_batch_s * (max(num_workers, 1) / max(number, 1))
         for number in plain_workers
     )
     num_plain = max(1, min(3, int(PLAIN_SHARE * left_s / max(per_plain_s, 1e-3))))
-    left_out = [] if num_plain >= 3 else [f"{num_plain} rounds for the plain table instead of 3: a larger --budget"]
+    left_out = [] if num_plain >= 3 else [f"{num_plain} of 3 rounds of the plain table: a larger --budget holds them"]
     loop_s = (LOOP_SHARE if has_step else 0.15) * left_s
     wishes = _wishes(num_workers, has_step=has_step, has_device=has_device)
     for arms in wishes:
@@ -97,7 +104,8 @@ def make_plan(
             break
     missing = [arm for arm in wishes[0] if arm not in arms]
     if missing:
-        left_out.append(f"rounds of {', '.join(missing)}: about --budget {left_s * GOOD_BLOCKS * 1.5:.0f}s holds them")
+        needed_s = GOOD_BLOCKS * 2 * (len(wishes[0]) + 2) * round_s / LOOP_SHARE
+        left_out.append(f"rounds of {', '.join(missing)}: about --budget {1.2 * needed_s:.0f}s holds them")
     return Plan(
         window_s=window_s,
         arms=arms,

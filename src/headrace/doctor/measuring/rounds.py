@@ -16,6 +16,10 @@ from headrace.doctor.timing.runs import TimedRun
 from headrace.doctor.timing.timed import Timed
 
 __all__ = ["RoundRunner"]
+LEAST_S = 0.3
+"""No child starts, loads and runs in less."""
+OVER = "over budget"
+"""How the lab says that there was no time left."""
 
 
 class RoundRunner:
@@ -48,12 +52,12 @@ class RoundRunner:
     def run(
         self, arm: str, wish: TimedRun, *, block: int | None = None, is_control: bool = False, told_as: str = ""
     ) -> RoundRun:
-        """Runs one round and keeps it."""
+        """Runs one round and keeps it; nothing is begun, or kept, for which there is no time."""
         self.say(f"{told_as or arm}, round {len(self.runs) + 1}; at most {self.left_s:.0f} s left")
         wish = dataclasses.replace(wish, most_s=max(0.5, min(wish.most_s, self.left_s)), folder=self.new_folder())
         records, failure = self.experiment(wish)
         timed = next((one for one in records if isinstance(one, Timed)), None)
-        if timed is not None and timed.window is None and not failure:
+        if timed is not None and timed.window is None and not failure and wish.num_epochs is None:
             failure = timed.why or "too few batches for a steady part"
         done = RoundRun(
             id=f"r{len(self.runs) + 1:02}",
@@ -63,7 +67,8 @@ class RoundRunner:
             timed=timed if timed is not None and timed.steps.got_s else None,
             failure=failure,
         )
-        self.runs.append(done)
+        if not (done.timed is None and failure.startswith(OVER)):
+            self.runs.append(done)
         return done
 
     def experiment(self, experiment: Experiment) -> tuple[list[Any], str]:
@@ -72,6 +77,8 @@ class RoundRunner:
             seen = evict(self.planned)
             self._first = self._first or seen
         records: list[Any] = []
+        if self.left_s < LEAST_S:
+            return records, OVER
         ending = self.lab.run(experiment, records.append)
         return records, told(ending)
 

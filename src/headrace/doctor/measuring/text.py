@@ -13,7 +13,7 @@ __all__ = ["render"]
 
 LABEL = 9
 """Columns of `VERDICT  `, as in all reports."""
-BAR = 34
+BAR = 30
 MOST_REMEDIES = 3
 COLOURS = {"healthy": "1;32", "supply": "1;36", "limited": "1;31", "inconclusive": "1;33"}
 
@@ -33,7 +33,8 @@ def render(m: Measurement, *, width: int = 80, color: bool = False) -> str:
     lines += _wrapped("settle", m.conclusion.settling, width) if m.conclusion.settling else []
     for cause in m.conclusion.causes:
         lines += ["", *_cause(cause, width)]
-    lines += ["", *_head(m, width), "", *_plain(m, width)]
+    lines += ["", *_head(m, width)]
+    lines += ["", *_plain(m, width)] if m.plain else []
     if m.decomposition is not None:
         lines += ["", *_step(m, width)]
     if verdict != "healthy":
@@ -101,6 +102,8 @@ def _cache(m: Measurement) -> str:
 
 def _plain(m: Measurement, width: int) -> Iterator[str]:
     """The plain table, and what it comes to."""
+    if not m.plain:
+        return
     yield f"{'plain':<{LABEL}}{'workers':>7} {'epoch':>5} {'samples/s':>10} {'start':>8}   seconds of {_num_samples(m.plain)}"
     for row in m.plain:
         yield (
@@ -180,7 +183,7 @@ def _supply(m: Measurement) -> Iterator[str]:
     axis = 1.5 * max([row[1] for row in rows[:2]])
     yield f"{'supply':<{LABEL}}{'samples/s':>34}   cache {m.scope.cache.label}"
     for name, value, interval in rows:
-        bar = "=" * round((BAR - 2) * min(1.0, value / axis)) + (">" if value > axis else "")
+        bar = "=" * round((BAR + 2) * min(1.0, value / axis)) + (">" if value > axis else "")
         yield f"{'':<{LABEL}}{name:<20}{rate(value, interval).replace(' samples/s', ''):>14}   {bar}"
 
 
