@@ -139,6 +139,11 @@ def plain_says(rows: Sequence[PlainRow]) -> str:
 def _compared(rows: Sequence[PlainRow], number: int, gain: float, rate: float, reference: float) -> str:
     """What a number of workers brings, and what starting them costs."""
     start_s = _start_s(rows, number)
+    own = [one for row in rows if row.num_workers == number for one in row.rates_per_s]
+    none = [one for row in rows if row.num_workers == 0 for one in row.rates_per_s]
+    is_always = max(own) < min(none) if gain < 1 else min(own) > max(none)
+    if not is_always and not 1 / SAME <= gain < SAME:
+        return f"{_workers(number)} gave x{gain:.2f} of the rate without, but not in every round."
     if gain < 1 / SAME:
         return f"{_workers(number)} cost more than they bring: x{gain:.2f} of the rate without."
     if gain < SAME:

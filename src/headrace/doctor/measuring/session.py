@@ -65,13 +65,13 @@ class Session:
         self.left_out += plan.left_out
         self._plain(plan)
         self._blocks(plan, plan.num_blocks)
+        self._check()
         found = self._assembled()
         if found.conclusion.verdict == "healthy":
             self.left_out.append("rounds without a stage: the loop waits for nothing that they would explain")
         else:
             self._knock_outs(pilot, plan)
         self._memory(plan)
-        self._check()
         found = self._assembled()
         while found.conclusion.verdict == "inconclusive" and self.runner.left_s > 1.2 * plan.block_s:
             self._blocks(plan, 1)
@@ -292,8 +292,11 @@ class Session:
         number = self.num_workers or 2
         if self.facts.fixed_workers:
             return
-        if self.options.budget_s < CHECK_FROM_S or self.runner.left_s < 4:
-            self.checked[number] = Checked(text=f"not compared: --budget {CHECK_FROM_S:.0f}s and more", is_same=None)
+        if self.options.budget_s < CHECK_FROM_S or self.runner.left_s < CHECK_SHARE * self.options.budget_s:
+            told = (
+                f"not compared: about --budget {max(CHECK_FROM_S, 1.5 * self.options.budget_s):.0f}s leaves time for it"
+            )
+            self.checked[number] = Checked(text=told, is_same=None)
             return
         self.runner.say("comparing the data with those without workers")
         self.runner.lab.close()
