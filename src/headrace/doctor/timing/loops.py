@@ -123,7 +123,9 @@ class Loop:
         """An epoch is over; returns True if the run is, too."""
         self.tape.end_s = asked_s
         num_left = 0.0
-        if not is_whole:
+        if is_whole:
+            passing.last_size = num
+        else:
             size = passing.num_batches
             num_left = math.inf if size is None or size < num else size - num
             passing.leave()

@@ -26,6 +26,8 @@ class Passing:
         self._bench, self._seed = bench, seed
         self._batches: Any = None
         self.epoch = -1
+        self.last_size: int | None = None
+        """Batches of the last epoch that was walked to its end."""
 
     def begin(self, ending_s: float = 0.0) -> Iterator[Any]:
         """Begins the next epoch: seeds the global generators, tells samplers its number, makes the iterator.
@@ -78,5 +80,5 @@ class Passing:
 
     @property
     def num_batches(self) -> int | None:
-        """Of a whole epoch; None: it does not say."""
-        return length(self.loader)
+        """Of a whole epoch: as many as the last one had, else what the loader says; None: it does not say."""
+        return length(self.loader) if self.last_size is None else self.last_size
