@@ -56,6 +56,7 @@ def judge(m: Measurement, beside: Sequence[CauseFound]) -> Literal["healthy", "l
         # With a device, waits of the host may be hidden behind its queue; on a busy machine, who waits for data may be waiting
         # for a core, and would wait for it in the step as well. Then the step times have to show the waits, too.
         starves = starves and headroom.value >= waits.value / (1 - min(waits.value, 0.99)) / 2
+        starves = starves and (is_quiet or headroom.interval.low > FEELS or waits.interval.low > MOST)
     if starves or beside or (is_slower and waits.value >= WAITS):
         return "limited"
     waits_for_nothing = waits.interval.high < FEELS
