@@ -17,7 +17,7 @@ __version__ = "0.1.0"
 
 if TYPE_CHECKING:
     from headrace.contract import Contract, Field
-    from headrace.doctor.front import compare, diagnose, tune
+    from headrace.doctor.front import compare, diagnose, measure, tune
     from headrace.doctor.watch.block import watch
     from headrace.engine.failures import Replace, Skip
     from headrace.engine.loader import DataLoader
@@ -42,6 +42,7 @@ _HOME = {
     "diagnose": "headrace.doctor.front",
     "folder": "headrace.engine.plan",
     "image": "headrace.engine.transform.image",
+    "measure": "headrace.doctor.front",
     "table": "headrace.engine.plan",
     "tokens": "headrace.engine.plan",
     "tune": "headrace.doctor.front",
@@ -64,6 +65,7 @@ __all__ = [
     "errors",
     "folder",
     "image",
+    "measure",
     "table",
     "tokens",
     "tune",
