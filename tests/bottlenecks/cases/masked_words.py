@@ -22,14 +22,14 @@ class Masked(Dataset):
 
 
 def make_loader():
-    return DataLoader(Masked(), batch_size=16, shuffle=True, num_workers=2, persistent_workers=True)
+    return DataLoader(Masked(), batch_size=48, shuffle=True, num_workers=2, persistent_workers=True)
 
 
 def make_step():
     torch.manual_seed(0)
     torch.set_num_threads(1)
     embedding = nn.Embedding(1000, 96)
-    layers = nn.TransformerEncoder(nn.TransformerEncoderLayer(96, 4, 256, 0.0, batch_first=True), 2)
+    layers = nn.TransformerEncoder(nn.TransformerEncoderLayer(96, 4, 256, 0.0, batch_first=True), 3)
     head = nn.Linear(96, 1000)
     optimizer = torch.optim.AdamW([*embedding.parameters(), *layers.parameters(), *head.parameters()])
 

@@ -27,4 +27,4 @@ def make_loader():
 
 def train_step(recordings):
     recordings.mean()
-    time.sleep(0.06)  # the device computes
+    time.sleep(0.1)  # the device computes

@@ -29,6 +29,6 @@ def make_step():
         nonlocal done
         done += 1
         cells.mean()
-        time.sleep(0.3 if done % 20 == 0 else 0.04)  # the device computes; each 20th time it evaluates too
+        time.sleep(0.6 if done % 20 == 0 else 0.09)  # the device computes; each 20th time it evaluates too
 
     return train_step

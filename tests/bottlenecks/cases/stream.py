@@ -48,13 +48,13 @@ class Stream(IterableDataset):
 
 
 def make_loader():
-    return DataLoader(Stream(write_shards(pathlib.Path(tempfile.mkdtemp()))), batch_size=16, num_workers=2, persistent_workers=True)
+    return DataLoader(Stream(write_shards(pathlib.Path(tempfile.mkdtemp()))), batch_size=32, num_workers=2, persistent_workers=True)
 
 
 def make_step():
     torch.manual_seed(0)
     torch.set_num_threads(1)
-    model = nn.Sequential(nn.Conv2d(3, 64, 3, padding=1), nn.ReLU(), nn.Conv2d(64, 64, 3, padding=1), nn.ReLU(), nn.Conv2d(64, 3, 3, padding=1))
+    model = nn.Sequential(nn.Conv2d(3, 96, 3, padding=1), nn.ReLU(), nn.Conv2d(96, 96, 3, padding=1), nn.ReLU(), nn.Conv2d(96, 3, 3, padding=1))
     optimizer = torch.optim.SGD(model.parameters(), lr=0.01)
 
     def train_step(pictures):
