@@ -124,7 +124,8 @@ def loadtune(case: Case, venv: pathlib.Path, folder: pathlib.Path) -> dict[str, 
         "baseline": raw["baseline"]["knobs"],
         "best": best[-1].partition("best overall: ")[2] if best else "",
         "trials": [
-            {"knobs": trial["knobs"], "throughput": (trial["result"] or {}).get("throughput")} for trial in raw["trials"]
+            {"knobs": trial["knobs"], "throughput": (trial["result"] or {}).get("throughput")}
+            for trial in raw["trials"]
         ],
     }
 
