@@ -3,7 +3,8 @@
 How an answer becomes a cause, in favour of the rival wherever it is not clear:
 
     TraceML    INPUT-BOUND counts as every cause that its one line of advice (workers, prefetch, storage) mends: read,
-               decode, transform, sample, collate, lock, burst, tail; H2D counts as transfer; any other verdict: healthy.
+               decode, transform, sample, collate, lock, burst, tail; H2D counts as transfer; any other verdict: healthy,
+               also "insufficient step-time data", which it says where it sees no model (loops that call several modules or none).
     loadtune   input-bound, or a data setting sold as 10 % faster or more: limited; else healthy. The cause is what mends it:
                more workers, or "the preprocessing itself is the limit": read, decode, transform, sample, collate, lock;
                prefetch: burst, tail; no workers: needless workers, handover; a cap on threads: oversubscription,
