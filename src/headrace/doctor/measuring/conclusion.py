@@ -5,7 +5,14 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
-from headrace.doctor.measuring.causes.costs import interference, lock, memory, needless_workers, oversubscription, transfer
+from headrace.doctor.measuring.causes.costs import (
+    interference,
+    lock,
+    memory,
+    needless_workers,
+    oversubscription,
+    transfer,
+)
 from headrace.doctor.measuring.causes.shape import burst, epoch_start, slow_worker, tail
 from headrace.doctor.measuring.causes.stage import costly_handover, stage_causes, unexplained
 from headrace.doctor.measuring.judging import WAITS, judge

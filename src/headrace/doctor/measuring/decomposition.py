@@ -78,4 +78,6 @@ def _scaled(rates: Interval, size: float) -> Interval:
 
 def _inverse(use: Interval) -> Interval:
     """Headroom from utilisation."""
-    return Interval(1 / use.high - 1 if use.high > 0 else float("inf"), 1 / use.low - 1 if use.low > 0 else float("inf"))
+    return Interval(
+        1 / use.high - 1 if use.high > 0 else float("inf"), 1 / use.low - 1 if use.low > 0 else float("inf")
+    )

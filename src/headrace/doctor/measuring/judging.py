@@ -22,6 +22,9 @@ WAITS = 0.03
 """Share of waiting from which its cause is asked for."""
 FEELS = 0.02
 """Below 2 % nothing is changed for it."""
+STARVED = {"quiet": MATTERS, "unknown": MATTERS, "noisy": 0.1, "loud": 0.2}
+"""Share of waiting from which a loop is called limited, by how busy the machine was beforehand: whoever shares its cores with
+others waits for data now and then, and that is not the loader's fault."""
 STILL_NEAR = 0.12
 """How far the interval of the step times may reach where the loop is seen to wait for nothing."""
 
@@ -39,8 +42,9 @@ def judge(m: Measurement, beside: Sequence[CauseFound]) -> Literal["healthy", "l
     headroom, waits = d.headroom, waiting.share
     noise = noise_of(m.runs, "I")
     bound = math.inf if noise is None else noise[1]
-    is_slower = headroom.interval.low > FEELS and headroom.value >= MATTERS and headroom.value > min(bound, 1.0)
-    starves = waits.interval.low > MATTERS / (1 + MATTERS)
+    matters = STARVED[m.preflight.noise]
+    is_slower = headroom.interval.low > FEELS and headroom.value >= matters and headroom.value > min(bound, 1.0)
+    starves = waits.interval.low > matters / (1 + MATTERS)
     if d.transfer_s is not None:
         # With a device, waits of the host may be hidden behind its queue: the step times have to show them as well.
         starves = starves and headroom.value >= waits.value / (1 - min(waits.value, 0.99)) / 2

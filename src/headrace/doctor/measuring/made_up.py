@@ -12,7 +12,12 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from headrace.doctor.measuring.model import RoundRun
+from headrace.doctor.evidence.system import MachineFacts
+from headrace.doctor.measuring.assemble import Found, assemble
+from headrace.doctor.measuring.model import Measurement, RoundRun
+from headrace.doctor.meters.page_cache import CacheLabel, Residency
+from headrace.doctor.meters.preflight import Noise, Preflight
+from headrace.doctor.report.model import Environment
 from headrace.doctor.statistics.schedule import schedule
 from headrace.doctor.timing.setting import AS_IT_IS, Setting
 from headrace.doctor.timing.timed import (
@@ -27,9 +32,48 @@ from headrace.doctor.timing.timed import (
     Window,
 )
 
-__all__ = ["World"]
+__all__ = ["WARM", "World", "machine"]
 
 IN_WORKERS: tuple[Stage, ...] = ("read", "decode", "transform", "sample", "collate")
+WARM = CacheLabel(label="warm-verified", before=1.0, after=1.0, why=None)
+
+
+def machine(cores: int = 8, noise: Noise = "quiet") -> Preflight:
+    """A made-up machine."""
+    pressure = {"quiet": 1.0, "noisy": 25.0, "loud": 70.0}.get(noise)
+    return Preflight(
+        machine=MachineFacts(
+            cores=cores,
+            usable_cores=cores,
+            free_memory_bytes=16 << 30,
+            shm_size_bytes=8 << 30,
+            shm_free_bytes=8 << 30,
+            file_limit=65536,
+            open_files=32,
+            sharing_strategy="file_descriptor",
+            cpu_pressure=pressure,
+        ),
+        noise=noise,
+        memory_limit_bytes=32 << 30,
+        start_method="fork",
+        torch_threads=cores,
+        governor=None,
+        is_virtual=True,
+        kernel="6.1",
+        environment=Environment(
+            python="3.11", platform="Linux", torch="2.13.0", numpy="2.3", headrace="0.1.0", usable_cores=cores
+        ),
+        cache=Residency(
+            num_planned=1,
+            num_seen=1,
+            num_unseen=0,
+            pages=100,
+            resident_pages=100,
+            means=frozenset({"cachestat"}),
+            file_systems=frozenset({"ext4"}),
+            blind_spots=(),
+        ),
+    )
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
@@ -64,6 +108,38 @@ class World:
     """Standard deviation of a round's log speed, of loader and step alike."""
     sample_bytes: int = 100_000
 
+    def measured(
+        self,
+        *,
+        seed: int = 0,
+        num_blocks: int = 3,
+        has_step: bool = True,
+        noise: Noise = "quiet",
+        busy_threads: float | None = None,
+    ) -> Measurement:
+        """The whole measurement of this world."""
+        found = Found(
+            spec="train.py:make_loader",
+            command="headrace measure train.py:make_loader",
+            created="2026-01-01T00:00:00+00:00",
+            kind="torch.utils.data.dataloader.DataLoader",
+            num_samples=self.num_batches * self.batch_size,
+            batch_size=self.batch_size,
+            num_workers=self.num_workers,
+            num_batches=self.num_batches,
+            is_persistent=self.is_persistent if self.num_workers else None,
+            consumer=f"{1e3 * self.step_s:g} ms a step, busy (emulated)" if has_step else None,
+            is_emulated=has_step,
+            seed=seed,
+            budget_s=60.0,
+            used_s=52.0,
+            preflight=machine(int(self.cores), noise),
+            cache=WARM,
+            is_local=True,
+            busy_threads=busy_threads,
+        )
+        return assemble(found, self.rounds(num_blocks=num_blocks, seed=seed, has_step=has_step))
+
     def timed(
         self,
         kind: Kind,
@@ -85,12 +161,13 @@ class World:
         runs: list[RoundRun] = []
 
         def add(arm: str, timed: Timed, block: int | None = None, *, is_control: bool = False) -> None:
-            runs.append(
-                RoundRun(id=f"r{len(runs) + 1:02}", arm=arm, block=block, is_control=is_control, timed=timed)
-            )
+            runs.append(RoundRun(id=f"r{len(runs) + 1:02}", arm=arm, block=block, is_control=is_control, timed=timed))
 
         draws = np.random.default_rng(seed)
-        at = lambda: int(draws.integers(1 << 31))  # noqa: E731
+
+        def at() -> int:
+            return int(draws.integers(1 << 31))
+
         for _ in range(3):
             for workers in dict.fromkeys([0, self.num_workers or 2]):
                 plain = self.timed("L", seed=at(), num_workers=workers, num_epochs=2, max_batches=60)
@@ -162,7 +239,8 @@ class _Run:
         """Simulates until the window is full, or all epochs are over."""
         world, works = self.world, self.kind in {"L", "L0", "I"}
         handover_s = self.stage_s("handover")[0] * world.batch_size
-        asked, got, epochs, made, starts = [], [], [], [], list[EpochStart]()
+        asked, got, epochs = list[float](), list[float](), list[int]()
+        made, starts = list[BatchMade](), list[EpochStart]()
         now, epoch, place = 0.0, 0, 0
         skip = max(3, self.in_flight + 2 * self.num_workers)
         free = [0.0] * max(1, self.num_workers)
@@ -180,7 +258,7 @@ class _Run:
                 starts.append(EpochStart(epoch=epoch, make_s=make_s, first_batch_s=0.0))
             asked_s = now
             if works:
-                now = self._take(place, now, per_epoch, free, ready, got[-place:] if place else [], begun)
+                now = self._take(place, now, free, ready, got[-place:] if place else [], begun)
                 began, ended, slowest, worker = ready[place]
                 now += handover_s
                 if place == 0:
@@ -216,13 +294,12 @@ class _Run:
             epochs=tuple(epochs),
             num_samples=(world.batch_size,) * len(got),
         )
-        return self._record(steps, starts, made, skip, now, accounts=accounts)
+        return self._record(steps, starts, made, skip, accounts=accounts)
 
     def _take(
         self,
         place: int,
         now: float,
-        per_epoch: int,
         free: list[float],
         ready: list[tuple[float, float, float, int]],
         taken: Sequence[float],
@@ -259,7 +336,6 @@ class _Run:
         starts: Sequence[EpochStart],
         made: Sequence[BatchMade],
         skip: int,
-        now: float,
         *,
         accounts: bool,
     ) -> Timed:
@@ -297,12 +373,13 @@ class _Run:
 
     def _uses(self, num_samples: int) -> tuple[StageUse, ...]:
         used = []
-        for stage in (*IN_WORKERS, "handover"):
-            wall_s, cpu_s = self.stage_s(stage)  # type: ignore[arg-type]
+        stages: tuple[Stage, ...] = (*IN_WORKERS, "handover")
+        for stage in stages:
+            wall_s, cpu_s = self.stage_s(stage)
             if wall_s:
                 used.append(
                     StageUse(
-                        stage=stage,  # type: ignore[arg-type]
+                        stage=stage,
                         wall_s=wall_s * num_samples,
                         cpu_s=cpu_s * num_samples,
                         num_samples=num_samples,

@@ -1,13 +1,13 @@
 """Measures a loader, or a loop: runs the rounds that a budget holds, and puts together what they say.
 
-    look at the target, warm or evict its files ─▶ accounted rounds ─▶ plain table ─▶ blocks of the loop
-        ─▶ knock-outs, unless the loop is healthy ─▶ memory ─▶ more blocks while it is open and time is left
+look at the target, warm or evict its files ─▶ accounted rounds ─▶ plain table ─▶ blocks of the loop
+    ─▶ knock-outs, unless the loop is healthy ─▶ memory ─▶ more blocks while it is open and time is left
 """
 
 from __future__ import annotations
 
 import dataclasses
-import datetime
+import datetime as dt
 import statistics
 import tempfile
 import time
@@ -119,9 +119,7 @@ def measure(
 class _Session:
     """One measurement under way."""
 
-    def __init__(
-        self, target: Any, spec: str, options: Options, runner: RoundRunner, pressure: float | None
-    ) -> None:
+    def __init__(self, target: Any, spec: str, options: Options, runner: RoundRunner, pressure: float | None) -> None:
         self.target, self.spec, self.options, self.runner, self.pressure = target, spec, options, runner, pressure
         self.began_s = time.monotonic()
         self.left_out: list[str] = []
@@ -232,7 +230,9 @@ class _Session:
             batch_s[kind] = window.seconds / max(1, window.num_batches)
             extra_s.append(max(0.1, time.monotonic() - started - window.seconds))
         loader_s = batch_s.get("L", 0.01)
-        return Pilot(batch_s=batch_s.get("I", loader_s), loader_batch_s=loader_s, extra_s=statistics.fmean(extra_s or [1.0]))
+        return Pilot(
+            batch_s=batch_s.get("I", loader_s), loader_batch_s=loader_s, extra_s=statistics.fmean(extra_s or [1.0])
+        )
 
     def _give_up(self, run: RoundRun, kind: Kind) -> None:
         """Nothing can be measured.
@@ -300,11 +300,11 @@ class _Session:
     def _knock_outs(self, pilot: Pilot, plan: Plan) -> None:
         account = next((run.timed for run in self.runner.runs if run.arm == "L accounted" and run.timed), None)
         round_s = pilot.extra_s + plan.window_s
-        left_s = min(self.runner.left_s - 2 * round_s, max(KNOCK_SHARE * self.options.budget_s, 0.6 * self.runner.left_s))
-        uses = account.uses if account is not None else ()
-        stages, num_blocks = knock_outs_that_fit(
-            uses, num_workers=self.num_workers, left_s=left_s, round_s=round_s
+        left_s = min(
+            self.runner.left_s - 2 * round_s, max(KNOCK_SHARE * self.options.budget_s, 0.6 * self.runner.left_s)
         )
+        uses = account.uses if account is not None else ()
+        stages, num_blocks = knock_outs_that_fit(uses, num_workers=self.num_workers, left_s=left_s, round_s=round_s)
         possible = [stage for stage in stages if self._can_leave_out(stage, plan)]
         if stages and not set(possible) & {"read", "decode", "transform", "sample"} and "sample" not in stages:
             possible += ["sample"] if self._can_leave_out("sample", plan) else []
@@ -351,7 +351,9 @@ class _Session:
             self.left_out.append(f"memory: {failure or 'its round did not end'}")
             return
         # Its speed does not count: looking takes locks.
-        self.runner.runs.append(RoundRun(id=f"r{len(self.runner.runs) + 1:02}", arm="memory", block=None, is_control=False, timed=timed))
+        self.runner.runs.append(
+            RoundRun(id=f"r{len(self.runner.runs) + 1:02}", arm="memory", block=None, is_control=False, timed=timed)
+        )
         self.memory = memory_use(timed, series)
         self.threads = threads.per_worker if threads is not None else None
 
@@ -366,7 +368,9 @@ class _Session:
         self.runner.say("comparing the data with those without workers")
         self.runner.lab.close()
         seconds = min(CHECK_SHARE * self.options.budget_s, self.runner.left_s - 1)
-        self.checked[number] = check_workers(self.target, number, seconds=seconds, facts=self.facts, seed=self.options.seed)
+        self.checked[number] = check_workers(
+            self.target, number, seconds=seconds, facts=self.facts, seed=self.options.seed
+        )
 
     # What it comes to.
 
@@ -375,7 +379,7 @@ class _Session:
         found = Found(
             spec=self.spec,
             command=options.command,
-            created=datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds"),
+            created=dt.datetime.now(dt.UTC).isoformat(timespec="seconds"),
             kind=facts.kind,
             num_samples=facts.num_samples,
             batch_size=facts.batch_size,
@@ -406,11 +410,20 @@ class _Session:
         systems = resident(self.runner.planned).file_systems
         if not systems:
             return None
-        return not any(name.startswith(("nfs", "cifs", "smb", "fuse", "lustre", "ceph", "9p", "gluster")) for name in systems)
+        return not any(
+            name.startswith(("nfs", "cifs", "smb", "fuse", "lustre", "ceph", "9p", "gluster")) for name in systems
+        )
 
     def _write_trace(self) -> None:
-        timed = next((run.timed for arm in ("I accounted", "L accounted") for run in self.runner.runs
-                      if run.arm == arm and run.timed is not None), None)
+        timed = next(
+            (
+                run.timed
+                for arm in ("I accounted", "L accounted")
+                for run in self.runner.runs
+                if run.arm == arm and run.timed is not None
+            ),
+            None,
+        )
         if timed is None:
             self.left_out.append("the trace: no accounted round ran")
             return

@@ -1,6 +1,6 @@
 """What fits into a budget: windows, rounds, blocks, from what the first rounds took. Pure arithmetic.
 
-    look ─ accounted rounds (they are the pilots) ─ plain table ─ blocks of the loop ─ knock-outs ─ memory ─ more blocks, if open
+look ─ accounted rounds (they are the pilots) ─ plain table ─ blocks of the loop ─ knock-outs ─ memory ─ more blocks, if open
 """
 
 from __future__ import annotations
@@ -136,8 +136,11 @@ def knock_outs_that_fit(
     # Time of the loop's own process is not shared by the workers.
     weights = {stage: time * (servers if stage == "handover" else 1) for stage, time in times.items()}
     total_s = sum(weights.values())
-    stages = [stage for stage in sorted(weights, key=weights.__getitem__, reverse=True)
-              if weights[stage] >= WORTH * total_s and stage != "transfer"]
+    stages = [
+        stage
+        for stage in sorted(weights, key=weights.__getitem__, reverse=True)
+        if weights[stage] >= WORTH * total_s and stage != "transfer"
+    ]
     if not stages:
         stages = ["sample", "collate", *(["handover"] if num_workers else [])]  # type: ignore[list-item]
     stages = stages[:MOST_KNOCKED]

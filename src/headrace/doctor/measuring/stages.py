@@ -16,11 +16,23 @@ from headrace.doctor.measuring.model import KnockOut, RoundRun, StageRow
 from headrace.doctor.statistics.utilisation import Ceiling, Demand, ceiling
 from headrace.doctor.timing.timed import Stage, StageUse
 
-__all__ = ["LOOP", "WORKERS", "ceiling_of", "explained", "find_knock_outs", "find_stages", "predicted_gains", "saved"]
+__all__ = [
+    "DATASET",
+    "LOOP",
+    "OF_LOOP",
+    "WORKERS",
+    "ceiling_of",
+    "explained",
+    "find_knock_outs",
+    "find_stages",
+    "predicted_gains",
+    "saved",
+]
 
 WORKERS, LOOP = "workers", "loop"
 """The two servers of the model: all workers together, and the loop's own process."""
 OF_LOOP: frozenset[Stage] = frozenset({"handover", "transfer"})
+DATASET: frozenset[Stage] = frozenset({"read", "decode", "transform", "sample"})
 COMPUTES = 0.8
 """Part of a stage's time from which it is called bound by the processor."""
 WAITS = 0.5
@@ -35,7 +47,7 @@ def saved(gain: float) -> float:
     return 1.0 if math.isinf(gain) else gain / (1 + gain) if gain > -1 else 0.0
 
 
-def find_knock_outs(runs: Sequence[RoundRun], predicted: Mapping[str, float]) -> tuple[KnockOut, ...]:
+def find_knock_outs(runs: Sequence[RoundRun], predicted: Mapping[Stage, float]) -> tuple[KnockOut, ...]:
     """What the loader alone gained in the rounds without a stage."""
     found = []
     for arm in dict.fromkeys(run.arm for run in runs if run.arm.startswith("L without ")):
@@ -61,25 +73,26 @@ def ceiling_of(uses: Sequence[StageUse], *, num_workers: int, cores: float) -> C
     return ceiling(demands, num_cores=cores) if demands else None
 
 
-def predicted_gains(uses: Sequence[StageUse], *, num_workers: int, cores: float) -> dict[str, float]:
+def predicted_gains(uses: Sequence[StageUse], *, num_workers: int, cores: float) -> dict[Stage, float]:
     """How much the ceiling would rise without each stage, as a share."""
     whole = ceiling_of(uses, num_workers=num_workers, cores=cores)
     if whole is None or math.isinf(whole.rate_per_s):
         return {}
-    gains = {}
-    for use in uses:
-        rest = [one for one in uses if one is not use]
+    left_out: dict[Stage, set[Stage]] = {use.stage: {use.stage} for use in uses}
+    if left_out.keys() & DATASET:
+        left_out["sample"] = set(DATASET)  # an experiment without the sample is one without all that makes it
+    gains: dict[Stage, float] = {}
+    for stage, gone in left_out.items():
+        rest = [one for one in uses if one.stage not in gone]
         without = ceiling_of(rest, num_workers=num_workers, cores=cores)
-        gains[use.stage] = math.inf if without is None else without.rate_per_s / whole.rate_per_s - 1
+        gains[stage] = math.inf if without is None else without.rate_per_s / whole.rate_per_s - 1
     return gains
 
 
 def _demands(uses: Sequence[StageUse], num_workers: int) -> list[Demand]:
     demands = []
     for name in (WORKERS, LOOP):
-        own = [
-            use for use in uses if use.num_samples and (name == LOOP) == (num_workers > 0 and use.stage in OF_LOOP)
-        ]
+        own = [use for use in uses if use.num_samples and (name == LOOP) == (num_workers > 0 and use.stage in OF_LOOP)]
         if own:
             demands.append(
                 Demand(
@@ -127,7 +140,7 @@ def _kind(use: StageUse) -> Literal["cpu", "disk", "waiting", "copy", "unknown"]
 
 
 def explained(
-    knock_outs: Sequence[KnockOut], predicted: Mapping[str, float]
+    knock_outs: Sequence[KnockOut], predicted: Mapping[Stage, float]
 ) -> list[tuple[Stage, Literal["experiment", "accounted"]]]:
     """The stages that limit the loader alone, the most important first; empty: nothing does, or it is unexplained.
 
@@ -137,9 +150,9 @@ def explained(
     measured = {one.stage: saved(one.gain.value) for one in knock_outs}
     modelled = {stage: saved(gain) for stage, gain in predicted.items()}
     if not measured:
-        ranked = sorted(modelled, key=modelled.__getitem__, reverse=True)
-        half = [stage for stage in ranked if modelled[stage] >= 0.5]
-        return [(stage, "accounted") for stage in half]  # type: ignore[misc]
+        own = modelled.keys() - ({"sample"} if modelled.keys() & (DATASET - {"sample"}) else set())
+        ranked = sorted(own, key=modelled.__getitem__, reverse=True)
+        return [(stage, "accounted") for stage in ranked if modelled[stage] >= 0.5]
     sure = {one.stage for one in knock_outs if one.gain.interval.low > 0 or math.isinf(one.gain.interval.low)}
     ranked = sorted(measured, key=measured.__getitem__, reverse=True)
     common = {stage: share for stage, share in modelled.items() if stage in measured}

@@ -94,17 +94,19 @@ def needless_workers(m: Measurement) -> CauseFound | None:
     if not m.num_workers:
         return None
     fewer = fewer_are_faster(m.plain, m.num_workers)
-    if fewer is not None:
+    gained = _gain_with(m, fewer[0]) if fewer is not None else None
+    # What is slower by itself may still be better beside the step.
+    if fewer is not None and gained is not None and gained.value > SPARE:
         number, factor = fewer
         who = "none" if number == 0 else str(number)
         return CauseFound(
             cause="needless workers",
             text=f"{_workers(m.num_workers)} deliver less than {who}: the loader alone is x{factor:.2f} as fast with "
             f"num_workers={number}. Handing samples from process to process costs more than working beside each other brings.",
-            gain=_gain_with(m, number),
+            gain=gained,
             basis="experiment",
             evidence=evidence(m, f"plain workers={number}", f"plain workers={m.num_workers}"),
-            remedy=(f"num_workers={number}", "hr.DataLoader(..., num_workers=\"auto\") finds this by itself"),
+            remedy=(f"num_workers={number}", 'hr.DataLoader(..., num_workers="auto") finds this by itself'),
         )
     alone, d = rate_with(m.plain, 0), m.decomposition
     if alone is None or d is None:
@@ -205,7 +207,10 @@ def memory(m: Measurement) -> CauseFound | None:
         gain=None,
         basis="accounted",
         evidence=evidence(m, "memory"),
-        remedy=("prefetch_factor lower: `headrace tune` finds the smallest that the loop does not wait for", "smaller batches"),
+        remedy=(
+            "prefetch_factor lower: `headrace tune` finds the smallest that the loop does not wait for",
+            "smaller batches",
+        ),
     )
 
 

@@ -56,7 +56,9 @@ def _more_workers(m: Measurement, row: StageRow | None, *, cores_are_busy: bool)
     cores = m.preflight.machine.usable_cores
     waits = row is not None and row.kind in {"disk", "waiting"}
     if not waits and (cores_are_busy or m.num_workers >= cores):
-        return [f"more workers cannot help: {cores} cores are there, and all of them are needed"] if m.num_workers else []
+        return (
+            [f"more workers cannot help: {cores} cores are there, and all of them are needed"] if m.num_workers else []
+        )
     needed = _needed_workers(m)
     most = needed if waits else min(needed, max(1, cores - 1)) if needed else None
     if not m.num_workers:

@@ -80,9 +80,7 @@ def _start_excess_s(m: Measurement) -> list[float]:
 def _longest_epoch(m: Measurement) -> int | None:
     """Batches of an epoch that was seen from beginning to end."""
     whole = [
-        timed.steps.epochs.count(epoch)
-        for timed in rounds_of(m, "I")
-        for epoch in sorted(set(timed.steps.epochs))[:-1]
+        timed.steps.epochs.count(epoch) for timed in rounds_of(m, "I") for epoch in sorted(set(timed.steps.epochs))[:-1]
     ]
     return max(whole, default=None)
 
@@ -110,8 +108,7 @@ def slow_worker(m: Measurement) -> CauseFound | None:
         basis="accounted",
         evidence=evidence(m, "I accounted", "L accounted"),
         remedy=(
-            f"look at what worker {slowest} does differently: worker_init_fn, code that asks for worker_info.id, a shard or "
-            "a path of its own",
+            f"look at what worker {slowest} does differently: worker_init_fn, worker_info.id, a shard or a path of its own",
             "hr.DataLoader hands each batch to the worker that is free, so a slow one holds up only its own",
         ),
     )
@@ -161,7 +158,9 @@ def tail(m: Measurement) -> CauseFound | None:
         remedy=(
             "find the slow samples: `headrace diagnose` names the slowest ones; make them smaller beforehand, or leave them out",
             *(
-                ["prefetch_factor higher: what is prepared ahead carries the loop over a slow batch; `headrace tune` tries it"]
+                [
+                    "prefetch_factor higher: what is prepared ahead carries the loop over a slow batch; `headrace tune` tries it"
+                ]
                 if m.num_workers
                 else ["num_workers=2: a slow sample then holds up one worker, and not the loop"]
             ),
@@ -179,9 +178,7 @@ def _batch_times(m: Measurement) -> tuple[list[float], list[float]]:
         scale = {worker: middle_s / max(statistics.median(one), 1e-12) for worker, one in own.items() if one}
         made = [one for one in timed.batches_made if one.worker in scale][len(own) :]
         times = [(one.made_s - one.began_s) * scale[one.worker] for one in made]
-        slowest = [
-            one.slowest_sample_s * scale[one.worker] for one in made if one.slowest_sample_s is not None
-        ]
+        slowest = [one.slowest_sample_s * scale[one.worker] for one in made if one.slowest_sample_s is not None]
         return times, slowest if len(slowest) == len(times) else []
     if m.num_workers:
         return [], []

@@ -9,13 +9,15 @@ from headrace.doctor.measuring.causes.costs import SATURATED, busy_share
 from headrace.doctor.measuring.causes.gains import evidence, loop_gain, rounds_of
 from headrace.doctor.measuring.causes.remedies import remedies_for
 from headrace.doctor.measuring.model import Cause, CauseFound, Estimate, Measurement, StageRow
-from headrace.doctor.measuring.stages import OF_LOOP, explained
+from headrace.doctor.measuring.stages import DATASET, OF_LOOP, explained
 from headrace.doctor.measuring.wording import gain, percent, seconds_text
 from headrace.doctor.timing.timed import Stage
 
 __all__ = ["costly_handover", "stage_causes", "unexplained"]
 
-WORDS = {
+MOST_OF_SAMPLE = 0.6
+"""Part of the data set's time from which one stage in it is named, where only all of it could be left out."""
+WORDS: dict[Stage, str] = {
     "read": "Reading",
     "decode": "Decoding",
     "transform": "The transform",
@@ -37,24 +39,32 @@ def stage_causes(m: Measurement) -> list[CauseFound]:
     """One cause per stage that limits the loader, the most important first."""
     rows = {row.stage: row for row in m.stages}
     outs = {one.stage: one for one in m.knock_outs}
+    predicted: dict[Stage, float] = {row.stage: row.share / max(1 - row.share, 1e-9) for row in m.stages}
     if m.knock_outs:
         predicted = {stage: one.predicted for stage, one in outs.items() if one.predicted is not None}
-    else:
-        predicted = {row.stage: row.share / max(1 - row.share, 1e-9) for row in m.stages}
     found = []
-    for stage, basis in explained(m.knock_outs, predicted):
-        loader_gain = outs[stage].gain if stage in outs else Estimate(value=predicted[stage])
+    for left_out, basis in explained(m.knock_outs, predicted):
+        loader_gain = outs[left_out].gain if left_out in outs else Estimate(value=predicted[left_out])
+        stage = _inside(m) if left_out == "sample" else left_out
         found.append(
             CauseFound(
                 cause=cast("Cause", stage),
-                text=_text(m, stage, rows.get(stage), loader_gain, is_tried=stage in outs),
+                text=_text(m, stage, rows.get(stage), loader_gain, tried=left_out if left_out in outs else None),
                 gain=loop_gain(m, loader_gain, in_loop=stage in OF_LOOP),
                 basis=basis,
-                evidence=evidence(m, "L", f"L without {stage}", "L accounted"),
+                evidence=evidence(m, "L", f"L without {left_out}", "L accounted"),
                 remedy=remedies_for(stage, m, rows.get(stage), cores_are_busy=_cores_are_busy(m)),
             )
         )
     return found
+
+
+def _inside(m: Measurement) -> Stage:
+    """The stage inside the data set that takes most of its time; `sample` if none does."""
+    rows = [row for row in m.stages if row.stage in DATASET]
+    total_ms = sum(row.wall_ms for row in rows)
+    first = max(rows, key=lambda row: row.wall_ms, default=None)
+    return first.stage if first is not None and first.wall_ms >= MOST_OF_SAMPLE * total_ms else "sample"
 
 
 def costly_handover(m: Measurement) -> CauseFound | None:
@@ -78,7 +88,7 @@ def costly_handover(m: Measurement) -> CauseFound | None:
     )
 
 
-def _text(m: Measurement, stage: Stage, row: StageRow | None, loader_gain: Estimate, *, is_tried: bool) -> str:
+def _text(m: Measurement, stage: Stage, row: StageRow | None, loader_gain: Estimate, *, tried: Stage | None) -> str:
     """What it takes, of what, and what the loader alone is without it."""
     told = WORDS[stage]
     if row is not None:
@@ -87,8 +97,9 @@ def _text(m: Measurement, stage: Stage, row: StageRow | None, loader_gain: Estim
         told += f" takes {row.wall_ms:.3g} ms per sample, {percent(row.share)} of {who}{how}"
     else:
         told += " limits the loader"
-    if is_tried:
-        told += f"; without it the loader alone delivers {gain(loader_gain)}"
+    if tried is not None:
+        what = "it" if tried == stage else "all that the data set does"
+        told += f"; without {what} the loader alone delivers {gain(loader_gain)}"
         told += " more" if loader_gain.value < 4 else " as much"
     else:
         told += "; it could not be left out to prove it"
@@ -119,5 +130,8 @@ def unexplained(m: Measurement) -> CauseFound:
         gain=None if m.decomposition is None else m.decomposition.headroom,
         basis="experiment" if best is not None else "observed",
         evidence=evidence(m, "L", "L accounted"),
-        remedy=("`headrace tune` tries settings instead of explaining", "--trace FILE shows every batch and worker on a time line"),
+        remedy=(
+            "`headrace tune` tries settings instead of explaining",
+            "--trace FILE shows every batch and worker on a time line",
+        ),
     )
