@@ -7,7 +7,9 @@ import xml.etree.ElementTree as ET
 
 import pytest
 
+from headrace.doctor.measuring.against import compare_with, load
 from headrace.doctor.measuring.assemble import Found, assemble
+from headrace.doctor.measuring.json import to_json
 from headrace.doctor.measuring.made_up import World
 from headrace.doctor.measuring.page.render import PLOTS, render_page, render_short
 from headrace.doctor.meters.page_cache import CacheLabel
@@ -88,6 +90,15 @@ def test_what_users_named_is_escaped():
 def test_the_short_form_says_the_verdict(world):
     m = measured(world)
     assert m.conclusion.sentence in render_short(m)
+
+
+def test_an_earlier_report_is_shown_beside_it(decoding, tmp_path):
+    path = tmp_path / "then.json"
+    path.write_text(to_json(measured(dataclasses.replace(DECODING, wall_ms={"decode": 2.0}))))
+    page = render_page(decoding, compare_with(load(path), decoding))
+    assert 'id="against"' in page
+    assert "accelerator utilisation" in page
+    assert 'class="bad">worse' in page
 
 
 def test_without_a_training_step_there_is_no_step_to_show():

@@ -6,6 +6,9 @@ import pathlib
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from headrace.doctor.measuring.against import Against
+from headrace.doctor.measuring.against_text import NAMES as ARMS
+from headrace.doctor.measuring.against_text import summary
 from headrace.doctor.measuring.model import Estimate, Measurement, PlainRow
 from headrace.doctor.measuring.page.memory import plot_memory
 from headrace.doctor.measuring.page.rates import plot_ladder, plot_rounds, plot_stages
@@ -32,14 +35,19 @@ WORDS = {"healthy": "Nothing to fix", "limited": "Limited by data", "inconclusiv
 TONES = {"healthy": "clean", "limited": "error", "inconclusive": "inconclusive", "supply": "info"}
 
 
-def render_page(m: Measurement) -> str:
+def render_page(m: Measurement, against: Against | None = None) -> str:
     """Returns the whole page, which ends with a line break.
+
+    Args:
+        m: What to show.
+        against: An earlier measurement to show it beside; None: none.
 
     Raises:
         MissingExtra: jinja2 is not installed. Without matplotlib there are tables only, and a line that says so.
     """
     plots, no_plots = plots_of(m)
-    return render_template("measurement.html.j2", {**_common(m), "plots": plots, "no_plots": no_plots}, _TEMPLATES)
+    values = {**_common(m), "plots": plots, "no_plots": no_plots, "against": against, "summary": summary, "arms": ARMS}
+    return render_template("measurement.html.j2", values, _TEMPLATES)
 
 
 def render_short(m: Measurement) -> str:
