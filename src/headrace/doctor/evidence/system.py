@@ -107,6 +107,11 @@ class ThreadPace(Evidence):
     """Prepared by each thread."""
     alone_share: float
     """Cores that one thread asked for: near 1 it computes, near 0 it waits."""
+    gain: float
+    """Processor time that two threads at once got, in times of what one got: near 2 they compute side by side, near 1
+    they take turns, or others on the machine left them no second core."""
+    spare_cores: float
+    """Cores of the machine that stood idle while two threads worked; 0 where this process may use fewer than two."""
     together_share: float
     """Cores that two threads at once asked for: near 2 if each of them runs or waits for a core all the time, near 1 if they
     take turns."""

@@ -8,15 +8,19 @@ import time
 from collections.abc import Iterator, Sequence
 from typing import ClassVar
 
+import psutil
+
 from headrace.doctor.evidence import Evidence
 from headrace.doctor.evidence.system import ThreadPace
 from headrace.doctor.lab.bench import Bench
 from headrace.doctor.round import Round
 from headrace.doctor.subject import Subject
-from headrace.machine import thread_awake_s
+from headrace.machine import thread_awake_s, usable_cores
 
 __all__ = ["STEP", "ReadByThreads"]
 
+NUM_TURNS = 4
+"""Turns of one thread and of two, each."""
 FEWEST = 4
 """Readable samples that are needed; each thread prepares them again and again until the time is over."""
 
@@ -39,20 +43,23 @@ class ReadByThreads:
             return
         with bench.holding(None, None, stage="read by threads"):
             bench.stop_listening()
-            share, count = self._read(subject, 1)
-            share_together, _ = self._read(subject, 2)
-        yield ThreadPace(
-            runner=runner,
-            num_threads=num_threads,
-            num_samples=count,
-            alone_share=share,
-            together_share=share_together,
-        )
+            # In turn, so that what others do to the machine happens to both.
+            turns = [self._read(subject, num) for _ in range(NUM_TURNS) for num in (1, 2)]
+        alone, together = _Turn.joined(turns[::2]), _Turn.joined(turns[1::2])
+        if alone.ran_s > 0:
+            yield ThreadPace(
+                runner=runner,
+                num_threads=num_threads,
+                num_samples=alone.num_samples,
+                alone_share=alone.awake_s / alone.wall_s,
+                gain=together.ran_s / together.wall_s / (alone.ran_s / alone.wall_s),
+                spare_cores=together.idle_s / together.wall_s if usable_cores() >= 2 else 0.0,
+                together_share=together.awake_s / together.wall_s,
+            )
 
-    def _read(self, subject: Subject, num_threads: int) -> tuple[float, int]:
-        """(cores asked for while so many threads read, samples that the first one read)."""
+    def _read(self, subject: Subject, num_threads: int) -> _Turn:
         counts, awake_s = [0] * num_threads, [0.0] * num_threads
-        deadline = time.monotonic() + self.limit_s
+        deadline = time.monotonic() + self.limit_s / NUM_TURNS
 
         def read(thread: int) -> None:
             # Each looks at itself: a thread outside may not get Python's lock as long as these hand it on to each other.
@@ -63,12 +70,40 @@ class ReadByThreads:
             awake_s[thread] = thread_awake_s() - before
 
         threads = [threading.Thread(target=read, args=(number,)) for number in range(num_threads)]
-        started = time.monotonic()
+        idle_before, ran_before, started = psutil.cpu_times().idle, time.process_time(), time.monotonic()
         for thread in threads:
             thread.start()
         for thread in threads:
             thread.join()
-        return sum(awake_s) / (time.monotonic() - started), counts[0]
+        return _Turn(
+            wall_s=time.monotonic() - started,
+            awake_s=sum(awake_s),
+            ran_s=time.process_time() - ran_before,
+            idle_s=psutil.cpu_times().idle - idle_before,
+            num_samples=counts[0],
+        )
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class _Turn:
+    """Some time in which threads read."""
+
+    wall_s: float
+    awake_s: float
+    """That the threads ran or waited for a core."""
+    ran_s: float
+    """That they ran."""
+    idle_s: float
+    """That cores of the machine stood idle."""
+    num_samples: int
+    """By the first thread."""
+
+    @classmethod
+    def joined(cls, turns: Sequence[_Turn]) -> _Turn:
+        """Several turns as one."""
+        return cls(
+            **{field.name: sum(getattr(turn, field.name) for turn in turns) for field in dataclasses.fields(cls)}
+        )
 
 
 def _threads_of(subject: Subject) -> tuple[str, int]:

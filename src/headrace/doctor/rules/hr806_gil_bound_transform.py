@@ -7,9 +7,13 @@ from headrace.doctor.rule import Example, Finding, Fix, Rule
 
 COMPUTES = 0.7
 """Cores that a thread alone asks for, from which it computes and does not wait."""
-TURNS = 1.3
-"""Cores that two threads ask for, up to which they take turns: about 1.5 if they hold the lock half of the time. What they
-get of them says nothing: others may keep the cores busy, then or while one thread ran alone."""
+TURNS = 1.2
+"""Gain of a second thread up to which they take turns: about 1.5 if they hold the lock half of the time."""
+ASKED = 1.65
+"""Cores that two threads ask for, up to which it is each other that they wait for: each lock is handed on through a moment of
+waiting for a core as well."""
+SPARE = 0.3
+"""Cores that stood idle meanwhile, from which nobody waited for one."""
 
 
 class GilBoundTransform(Rule):
@@ -26,8 +30,8 @@ class GilBoundTransform(Rule):
         It is no fault if samples wait for storage, or if threads are used for one worker only.
         """
     experiment = """
-        Samples are prepared by one thread, then by two at once, in one process, for a second each. Compared are the cores
-        that they run on or wait for, so that other load on the machine does not matter.
+        Samples are prepared by one thread and by two at once, in turn, in one process, for a second each. The processor time
+        that they get is compared, and whether a core stood idle meanwhile: other load on the machine does not matter.
         """
     needs = (ThreadPace,)
     fix = Fix(
@@ -39,17 +43,24 @@ class GilBoundTransform(Rule):
 
     def judge(self, pace: ThreadPace) -> list[Finding]:
         """At most one finding."""
-        if pace.num_threads < 2 or pace.alone_share < COMPUTES or pace.together_share > TURNS:
+        if pace.num_threads < 2 or pace.alone_share < COMPUTES or pace.gain > TURNS:
+            return []
+        if (
+            pace.together_share > ASKED and pace.spare_cores < SPARE
+        ):  # others keep the cores busy: there is no gain either
             return []
         return [
             Finding(
                 message=f"samples are prepared by {pace.num_threads} threads (runner {pace.runner!r}) that take turns: two of them "
-                f"ask for {pace.together_share:.1f} cores",
+                f"get {pace.gain:.1f} times the processor time of one",
                 severity="warning",
                 basis="experiment",
                 confidence=0.85,
                 stage="transform",
-                evidence={"alone_share": pace.alone_share, "together_share": pace.together_share},
+                evidence={
+                    "alone_share": pace.alone_share,
+                    "gain": pace.gain,
+                },
             )
         ]
 
@@ -57,33 +68,75 @@ class GilBoundTransform(Rule):
         Example(
             title="A transform that is a loop in Python",
             evidence=(
-                ThreadPace(runner="threads", num_threads=4, num_samples=90, alone_share=0.98, together_share=1.02),
+                ThreadPace(
+                    runner="threads",
+                    num_threads=4,
+                    num_samples=90,
+                    alone_share=0.98,
+                    spare_cores=0.1,
+                    gain=1.02,
+                    together_share=1.02,
+                ),
             ),
-            message="samples are prepared by 4 threads (runner 'threads') that take turns: two of them ask for 1.0 cores",
+            message="samples are prepared by 4 threads (runner 'threads') that take turns: two of them get 1.0 times the processor time of one",
         ),
         Example(
             title="The same in one other process",
-            evidence=(ThreadPace(runner="host", num_threads=2, num_samples=40, alone_share=0.9, together_share=1.2),),
-            message="samples are prepared by 2 threads (runner 'host') that take turns: two of them ask for 1.2 cores",
+            evidence=(
+                ThreadPace(
+                    runner="host",
+                    num_threads=2,
+                    num_samples=40,
+                    alone_share=0.9,
+                    spare_cores=0.1,
+                    gain=1.2,
+                    together_share=1.2,
+                ),
+            ),
+            message="samples are prepared by 2 threads (runner 'host') that take turns: two of them get 1.2 times the processor time of one",
         ),
     )
     healthy = (
         Example(
             title="A decoder that releases the lock",
             evidence=(
-                ThreadPace(runner="threads", num_threads=4, num_samples=90, alone_share=0.97, together_share=1.9),
+                ThreadPace(
+                    runner="threads",
+                    num_threads=4,
+                    num_samples=90,
+                    alone_share=0.97,
+                    spare_cores=0.1,
+                    gain=1.9,
+                    together_share=1.9,
+                ),
             ),
         ),
         Example(
             title="Two threads that wait for one core, because others keep the rest busy",
             evidence=(
-                ThreadPace(runner="threads", num_threads=2, num_samples=20, alone_share=1.0, together_share=1.9),
+                ThreadPace(
+                    runner="threads",
+                    num_threads=2,
+                    num_samples=20,
+                    alone_share=1.0,
+                    spare_cores=0.1,
+                    gain=1.9,
+                    together_share=1.9,
+                ),
             ),
         ),
         Example(
             title="Reads that wait",
             evidence=(
-                ThreadPace(runner="threads", num_threads=16, num_samples=9, alone_share=0.05, together_share=1.8),
+                ThreadPace(
+                    runner="threads",
+                    num_threads=16,
+                    num_samples=9,
+                    alone_share=0.05,
+                    spare_cores=0.1,
+                    gain=1.8,
+                    together_share=1.8,
+                ),
             ),
         ),
     )
