@@ -17,7 +17,7 @@ __version__ = "0.1.0"
 
 if TYPE_CHECKING:
     from headrace.contract import Contract, Field
-    from headrace.doctor.front import compare, diagnose
+    from headrace.doctor.front import compare, diagnose, measure
     from headrace.doctor.watch.block import watch
     from headrace.engine.failures import Replace, Skip
     from headrace.engine.loader import DataLoader
@@ -42,6 +42,7 @@ _HOME = {
     "diagnose": "headrace.doctor.front",
     "folder": "headrace.engine.plan",
     "image": "headrace.engine.transform.image",
+    "measure": "headrace.doctor.front",
     "table": "headrace.engine.plan",
     "tokens": "headrace.engine.plan",
     "watch": "headrace.doctor.watch.block",
@@ -63,6 +64,7 @@ __all__ = [
     "errors",
     "folder",
     "image",
+    "measure",
     "table",
     "tokens",
     "watch",

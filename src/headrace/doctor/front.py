@@ -1,10 +1,10 @@
-"""`headrace.diagnose` and `headrace.compare`: the doctor from Python and notebooks."""
+"""`headrace.diagnose`, `headrace.measure` and `headrace.compare`: the doctor from Python and notebooks."""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any
 
 from headrace.doctor.diagnose import Options
 from headrace.doctor.diagnose import diagnose as _diagnose
@@ -12,7 +12,10 @@ from headrace.doctor.evidence.equivalence import Equivalence, Level
 from headrace.doctor.report.model import Report
 from headrace.doctor.suppression import apply_comments
 
-__all__ = ["compare", "diagnose"]
+if TYPE_CHECKING:
+    from headrace.doctor.measuring.model import Measurement
+
+__all__ = ["compare", "diagnose", "measure"]
 
 
 def compare(
@@ -103,3 +106,72 @@ def diagnose(
     )
     command = f"headrace.diagnose({target if isinstance(target, str) else '...'})"
     return apply_comments(_diagnose(target, options, command=command))
+
+
+def measure(
+    target: Any,
+    *,
+    step: Callable[[Any], Any] | str | None = None,
+    step_ms: float | None = None,
+    asleep: bool = False,
+    workers: int | None = None,
+    budget_s: float = 60.0,
+    seed: int = 0,
+    cold: bool = False,
+) -> Measurement:
+    """Says what a training loop waits for, what would help, and by how much.
+
+    Args:
+        target: A loader, also one that exists only in a notebook, or the text `train.py:make_loader`.
+        step: The training step: a function that takes a batch, or the text `train.py:train_step`. Default: none, and the
+            loader alone is measured.
+        step_ms: Instead of a step: so many milliseconds of computing for each batch.
+        asleep: With `step_ms`: sleep instead, as while a device computes.
+        workers: Measure with so many workers. Default: as the loader is set.
+        budget_s: Seconds for everything together.
+        seed: Of the global generators before each epoch, and of the order of rounds.
+        cold: Files leave the page cache before each round. Default: they are read once beforehand.
+
+    Returns:
+        The measurement: `found.conclusion` (verdict, sentence, causes with evidence and remedies), `found.plain` (rounds
+        without and with workers), `found.decomposition`, `found.stages`, and every round in `found.runs`.
+
+    Raises:
+        TargetError: it is nothing that can be timed, or its code fails; the message names round, stage and line.
+        ConfigurationError: options that cannot be meant.
+
+    Everything runs in forks of this process (Linux, macOS), so a step that is given trains copies of its model. A model on
+    a CUDA device cannot be forked: give the text `train.py:train_step` for both.
+    """
+    import contextlib
+
+    from headrace.doctor.measuring.measure import Options
+    from headrace.doctor.measuring.measure import measure as _measure
+    from headrace.doctor.timing.consumer import Consumer, Emulated, TrainStep, held
+    from headrace.errors import ConfigurationError
+
+    if step is not None and step_ms is not None:
+        raise ConfigurationError("step and step_ms exclude each other: either the real step or an emulated one")
+    if callable(step) and isinstance(target, str):
+        raise ConfigurationError(
+            "a function as step needs the loader itself as target: a TARGET of a file runs in a process that knows no function "
+            "of this one",
+            do='hr.measure("train.py:make_loader", step="train.py:train_step")',
+        )
+    with contextlib.ExitStack() as stack:
+        consumer: Consumer | None = None
+        if callable(step):
+            consumer = stack.enter_context(held(step))
+        elif step is not None:
+            consumer = TrainStep(step)
+        elif step_ms is not None:
+            consumer = Emulated(step_s=step_ms / 1e3, is_busy=not asleep)
+        options = Options(
+            consumer=consumer,
+            workers=workers,
+            budget_s=budget_s,
+            seed=seed,
+            is_cold=cold,
+            command=f"headrace.measure({target if isinstance(target, str) else '...'})",
+        )
+        return _measure(target, options)

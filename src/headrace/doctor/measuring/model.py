@@ -89,8 +89,10 @@ class PlainRow:
     seconds: tuple[float, ...]
     """Of every round, for `num_samples` samples; starting workers counts."""
     num_samples: int
+    start_s: float
+    """Of those, to the first batch: median."""
     rates_per_s: tuple[float, ...]
-    """Samples per second, of every round."""
+    """Samples per second once every worker has delivered, of every round."""
     unit: Literal["Mpixel", "token", "MB"] | None
     """The second unit that fits; None: none does."""
     units_per_s: float | None
@@ -148,7 +150,7 @@ class Decomposition:
     interference_s: Estimate | None
     """T(N) - T(C); None: without workers the loader does not work beside the step."""
     waiting_s: Estimate
-    """T(I) - T(N), or T(I) - T(C) where there is no N."""
+    """What is left: T(I) - T(N), or T(I) - T(C) where there is no N, without the transfer. The four add up to the total."""
     harmless_s: float | None
     """Waiting of the host that the device's queue hid; None: no device."""
     utilisation: Estimate
@@ -156,8 +158,8 @@ class Decomposition:
     Its line is 0.9."""
     headroom: Estimate
     """The most that work on data can win, as a share: T(I) / T(C) - 1."""
-    supply_ratio: Estimate
-    """R(L) / R(C): from 1.25 on there is comfort."""
+    supply_ratio: Estimate | None
+    """R(L) / R(C): from 1.25 on there is comfort; None: the loader did not run alone."""
     overlap: float | None
     """(T(L) + T(C) - T(I)) / (T(L) + T(C) - max(T(L), T(C))): 1 perfect, 0 serial, below 0 each slows the other."""
 
@@ -168,12 +170,14 @@ class Waiting:
 
     quantiles: tuple[QuantileEstimate, ...]
     longest_s: float
-    share: float
-    """Of the steps' time."""
+    share: Estimate
+    """Of the steps' time, over the rounds."""
     starved_share: float
     """Steps that wait more than 1 ms and 5 % of the median step of the consumer."""
     tail_share: float
     """Part of all waiting that the worst 1 % of steps cause."""
+    holding_share: float
+    """Part of the steps, the longest waits first, that hold four fifths of all waiting: small if few steps cause it."""
     period: Period | None
     """Of the seconds that batches took in their workers; None: fewer than two workers, or too few batches."""
     head_of_line_share: float | None
@@ -258,18 +262,19 @@ class CauseFound:
 class Conclusion:
     """The verdict."""
 
-    verdict: Literal["healthy", "limited", "inconclusive"]
-    """healthy: data work could win less than matters. inconclusive: the rounds do not tell; `settling` says what would."""
+    verdict: Literal["healthy", "limited", "inconclusive", "supply"]
+    """healthy: data work could win less than matters. inconclusive: the rounds do not tell; `settling` says what would.
+    supply: no training step was given, so what is needed is not known; `causes` say what limits the loader alone."""
     sentence: str
     causes: tuple[CauseFound, ...]
-    """The one that matters most first; of a healthy loop `compute`, if anything."""
+    """The one that matters most first; of a healthy loop only what costs something else than time, if anything."""
     settling: str = ""
     """Why it is inconclusive and what would settle it; empty: it is not."""
 
     @property
     def exit_status(self) -> int:
-        """0 healthy, 1 limited, 3 inconclusive."""
-        return {"healthy": 0, "limited": 1, "inconclusive": 3}[self.verdict]
+        """0 healthy or only the supply asked for, 1 limited, 3 inconclusive."""
+        return {"healthy": 0, "supply": 0, "limited": 1, "inconclusive": 3}[self.verdict]
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
@@ -284,7 +289,12 @@ class Measurement:
     num_samples: int | None
     batch_size: int | None
     num_workers: int
-    consumer: str
+    num_batches: int | None
+    """Of an epoch; None: it does not say."""
+    is_persistent: bool | None
+    """`persistent_workers`; None: there are no workers, or it is not known."""
+    consumer: str | None
+    """None: no training step was given."""
     is_emulated: bool
     seed: int
     budget_s: float
@@ -312,7 +322,9 @@ class Measurement:
     """Rate of the training step plus the margin."""
     memory: MemoryUse | None
     resources: tuple[Resources, ...]
+    busy_threads: float | None
+    """Threads that compute at a time in one worker, by their processor time; None: no workers, or not told."""
     conclusion: Conclusion
     left_out: tuple[str, ...] = ()
-    """What could not be measured, and why."""
+    """What was not measured, and why, or with what budget it would be."""
     schema: int = SCHEMA

@@ -11,7 +11,16 @@ from headrace.contract import Contract
 from headrace.doctor.subject.groups import loaders_in
 from headrace.doctor.subject.kind import CannotExamine, Collate
 from headrace.doctor.subject.kinds import ACCEPTED, find_kind
-from headrace.doctor.subject.looking import CLASSES, attribute, class_name, descends_from, function_name, layers, length
+from headrace.doctor.subject.looking import (
+    CLASSES,
+    attribute,
+    class_name,
+    descends_from,
+    function_name,
+    layers,
+    length,
+    transform_slots,
+)
 from headrace.doctor.subject.setting_up import set_up_as_worker
 from headrace.doctor.subject.torch_loader import worker_stream
 from headrace.doctor.subject.walking import Walk
@@ -24,8 +33,6 @@ __all__ = ["Subject"]
 Enter = Callable[[str], None]
 """Called with the name of a stage when a sample enters it."""
 
-_SLOTS = ("transforms", "transform", "target_transform")
-"""Attributes that torchvision and those who follow it give their transforms; `transforms` calls the other two."""
 OWN_JOIN = "the loader's own batching"
 """Stands for the name of a collate function that is somewhere inside."""
 
@@ -210,12 +217,8 @@ class Subject:
         return layers(self.dataset)
 
     def transform_slots(self) -> Iterator[tuple[Any, str, Callable[..., Any]]]:
-        """Yields (holder, attribute, function) for each transform that a data set, or one inside it, keeps for itself."""
-        for dataset in layers(self.dataset):
-            for name in _SLOTS:
-                held = getattr(dataset, "__dict__", {}).get(name)
-                if callable(held):
-                    yield dataset, name, held
+        """Returns (holder, attribute, function) of each transform that a data set, or one inside it, keeps for itself."""
+        return transform_slots(self.dataset)
 
     # Passes.
 

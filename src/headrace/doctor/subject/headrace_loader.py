@@ -50,4 +50,5 @@ class HeadraceLoader(TorchLoader):
         }
         if num_workers == 0:
             options |= {"timeout": 0, "prefetch_factor": None, "persistent_workers": False, "runner": "auto"}
-        return type(loader)(loader.dataset, **(options | {"num_workers": num_workers} | changes))
+        dataset = changes.pop("dataset", loader.dataset)
+        return type(loader)(dataset, **(options | {"num_workers": num_workers} | changes))

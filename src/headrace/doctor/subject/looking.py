@@ -6,12 +6,15 @@ import inspect
 import pathlib
 import sys
 import types
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 from headrace.doctor.stacks import is_user_code
 
-__all__ = ["CLASSES", "attribute", "class_name", "descends_from", "function_name", "is_instance", "layers", "length"]
+__all__ = [
+    "CLASSES", "attribute", "class_name", "descends_from", "function_name", "is_instance", "layers", "length",
+    "transform_slots",
+]  # fmt: skip
 
 _MAX_LAYERS = 8
 """Wrappers around a data set that are looked through."""
@@ -48,6 +51,19 @@ def layers(dataset: Any) -> Iterator[Any]:
         inner = attribute(one, "datasets")
         parts = inner.values() if isinstance(inner, dict) else inner if isinstance(inner, (list, tuple)) else ()
         pending += [attribute(one, "dataset"), *parts]
+
+
+_SLOTS = ("transforms", "transform", "target_transform")
+"""Attributes that torchvision and those who follow it give their transforms; `transforms` calls the other two."""
+
+
+def transform_slots(dataset: Any) -> Iterator[tuple[Any, str, Callable[..., Any]]]:
+    """Yields (holder, attribute, function) for each transform that a data set, or one inside it, keeps for itself."""
+    for layer in layers(dataset):
+        for name in _SLOTS:
+            held = getattr(layer, "__dict__", {}).get(name)
+            if callable(held):
+                yield layer, name, held
 
 
 def attribute(holder: Any, name: str) -> Any:

@@ -23,7 +23,8 @@ def rebuild(loader: Any, **changes: Any) -> Any:
         loader: A `torch.utils.data.DataLoader` or a subclass of it.
         changes: Attributes under torch's names: `num_workers`, `collate_fn`, `persistent_workers`, `batch_sampler`,
             `sampler`, `dataset`, `multiprocessing_context`, ... What does not fit beside them follows torch's rules:
-            without workers there is no timeout, no prefetching and nothing persistent.
+            without workers there is no timeout, no prefetching and nothing persistent. `pin_memory` is switched off
+            unless it is among them.
 
     The copy shares data set, sampler and generators with the loader: walking through it draws from them.
     """
@@ -32,7 +33,7 @@ def rebuild(loader: Any, **changes: Any) -> Any:
     context = changes.pop("multiprocessing_context", None)
     state.update(changes)
     state["_iterator"] = None  # persistent workers belong to the loader that started them
-    state["pin_memory"] = False  # a thread of its own, and no part of the data
+    state["pin_memory"] = changes.get("pin_memory", False)  # a thread of its own, and no part of the data
     if context is not None:
         twin.multiprocessing_context = context
     if state["num_workers"] == 0:

@@ -81,14 +81,21 @@ def check(target: Any, *, do: str) -> None:
         raise ConfigurationError("an object can only be examined where processes can fork", do=do)
 
 
-def load_attribute(spec: str) -> Any:
+def load_attribute(spec: str, *, again: bool = True) -> Any:
     """Returns what a TARGET names, without calling it; see `load_target`.
+
+    Args:
+        spec: As in `load_target`.
+        again: False: a file that this process has executed is not executed once more. Its classes would exist twice,
+            and objects of the first could not be pickled any more.
 
     Raises:
         TargetError: nothing is found, or the file raises while it is executed.
     """
     place, attribute = check_spec(spec)
-    module = _load_file(pathlib.Path(place), spec) if _is_file(place) else _load_module(place, spec)
+    module = None if again else _loaded_from(pathlib.Path(place))
+    if module is None:
+        module = _load_file(pathlib.Path(place), spec) if _is_file(place) else _load_module(place, spec)
     return _find_attribute(module, place, attribute, spec)
 
 
@@ -147,6 +154,12 @@ def _load_file(path: pathlib.Path, spec: str) -> ModuleType:
     with _blaming(f"{path.name} could not be imported", spec, again):
         module_spec.loader.exec_module(module)
     return module
+
+
+def _loaded_from(path: pathlib.Path) -> ModuleType | None:
+    """The module that this door has made of a file; None: it has not."""
+    modules = (sys.modules.get(name) for name in _loaded)
+    return next((one for one in modules if one and getattr(one, "__file__", None) == str(path.resolve())), None)
 
 
 def _load_module(name: str, spec: str) -> ModuleType:

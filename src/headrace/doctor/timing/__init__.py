@@ -1,8 +1,11 @@
 """One timed run of a loader, of a consumer, or of both, in a child of its own.
 
-    setting ──▶ what is changed of the loader ┐
-    consumer ─▶ who takes the batches         ├─▶ runs (the experiment) ──▶ timed (the record) ──▶ windows (pure)
-    stand_ins ▶ what a stage is replaced by   ┘
+    setting ──▶ realise: the user's loader, one thing changed ┐
+    consumer ─▶ kept, devices: a batch that stays             ├─▶ runs (the experiment)
+    identities, floor, knock_out, accounting: what is asked   ┘      │
+                                                                     ▼
+                          loops ─ passing, marks, beside ─▶ tape ─▶ windows (pure) ─▶ timed (the record)
+                                  counting, amounts, usage ──────────────────────────▶
 
 Six kinds of runs. T is the time of a step:
 

@@ -6,11 +6,14 @@ import contextlib
 import dataclasses
 import functools
 import inspect
+import itertools
 import time
 from collections.abc import Callable, Iterator
 from typing import Any, Protocol
 
-from headrace.contract.view import as_array, flatten
+import numpy as np
+
+from headrace.contract.view import flatten
 from headrace.doctor.subject.target import load_attribute
 from headrace.errors import TargetError
 
@@ -19,8 +22,8 @@ __all__ = ["Consumer", "Emulated", "GivenStep", "Step", "Touch", "TrainStep", "h
 Step = Callable[[Any], Any]
 """Takes one batch as the loader delivers it."""
 PAGE = 4096
-NUM_CHECKED = 4096
-"""Turns of a busy loop between two looks at the clock: some tens of microseconds."""
+NUM_CHECKED = 512
+"""Turns of a busy loop between two looks at the clock: some ten microseconds."""
 
 
 class Consumer(Protocol):
@@ -51,11 +54,21 @@ class Touch:
 
 
 def touch(batch: Any) -> None:
-    """Reads a byte of each page, so that what is mapped is also there."""
+    """Reads a value of each page, so that what is mapped is also there. What is on a device is there already."""
     for _, value in flatten(batch):
-        array = as_array(value)
-        if array is not None and array.nbytes and array.flags.c_contiguous:
-            array.reshape(-1).view("uint8")[::PAGE].max()
+        if isinstance(value, np.ndarray):
+            if value.nbytes and value.flags.c_contiguous and not value.dtype.hasobject:
+                value.reshape(-1)[:: max(1, PAGE // value.itemsize)].copy()
+        elif hasattr(value, "data_ptr"):
+            _touch_tensor(value)
+
+
+def _touch_tensor(tensor: Any) -> None:
+    """By a copy of few values, which every type of number can do; no conversion, which would copy all of them."""
+    if tensor.device.type != "cpu" or tensor.is_nested or str(tensor.layout) != "torch.strided":
+        return
+    if tensor.numel() and tensor.is_contiguous():
+        tensor.detach().view(-1)[:: max(1, PAGE // tensor.element_size())].clone()
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
@@ -89,6 +102,7 @@ def _spin(step_s: float, batch: Any) -> None:
     while time.perf_counter() < end:
         for _ in range(NUM_CHECKED):
             pass
+        time.sleep(0)  # lets other threads have the interpreter, as each operation of a real step does
 
 
 def _sleep(step_s: float, batch: Any) -> None:
@@ -121,17 +135,18 @@ class TrainStep:
         Raises:
             TargetError: it cannot be loaded, or takes neither nothing nor one batch.
         """
-        return _as_step(load_attribute(self.spec), self.spec)
+        return _as_step(load_attribute(self.spec, again=False), self.spec)
 
 
 _HELD: dict[int, Callable[..., Any]] = {}
 """Functions of this process, for its forks."""
+_KEYS = itertools.count()
 
 
 @contextlib.contextmanager
 def held(step: Callable[..., Any]) -> Iterator[GivenStep]:
     """Holds a function of this process for children that are forks of it."""
-    consumer = GivenStep(id(step), getattr(step, "__qualname__", type(step).__name__))
+    consumer = GivenStep(next(_KEYS), _name_of(step))
     _HELD[consumer.key] = step
     try:
         yield consumer
@@ -152,22 +167,38 @@ class GivenStep:
         return False
 
     def start(self) -> Step:
-        """Takes it from what the fork inherited."""
+        """Takes it from what the fork inherited.
+
+        Raises:
+            TargetError: this process is no fork of the one that held it, or was forked at another time; or it is no
+                step.
+        """
+        if self.key not in _HELD:
+            raise TargetError(f"{self.name} is a function of another process, and this one is no fork of it")
         return _as_step(_HELD[self.key], self.name)
+
+
+def _name_of(step: Any) -> str:
+    """What a user calls it: the function within a partial; the class of a module."""
+    inner = step.func if isinstance(step, functools.partial) else step
+    name = getattr(inner, "__qualname__", None) or type(inner).__qualname__
+    return str(name).rpartition("<locals>.")[2]
 
 
 def _as_step(given: Any, name: str) -> Step:
     """A step, or what a function without parameters returns."""
     if not callable(given):
         raise TargetError(f"{name} is a {type(given).__name__}, no function that takes a batch", do=_EXPECTED)
-    num_needed = _num_needed(given)
+    num_needed = _num_needed(given, name)
     if num_needed == 0:
         made = given()
         if not callable(made):
-            raise TargetError(f"{name}() takes no batch and returned {type(made).__name__}, no function", do=_EXPECTED)
-        given, num_needed = made, _num_needed(made)
+            raise TargetError(f"{name}() takes no batch and returned {_told(made)}, no function", do=_EXPECTED)
+        given, name = made, f"what {name}() returned"
+        num_needed = _num_needed(given, name)
     if num_needed not in {1, None}:
-        raise TargetError(f"{name} takes {num_needed} arguments; a step takes one, the batch", do=_EXPECTED)
+        counted = f"{num_needed} arguments" if num_needed else "no argument"
+        raise TargetError(f"{name} takes {counted}; a step takes one, the batch", do=_EXPECTED)
     step: Step = given
     return step
 
@@ -175,12 +206,23 @@ def _as_step(given: Any, name: str) -> Step:
 _EXPECTED = "def train_step(batch): ...   or   def make_step(): model = ...; return lambda batch: ..."
 
 
-def _num_needed(function: Callable[..., Any]) -> int | None:
-    """Positional arguments that it cannot do without; one of `*batch` counts as one; None: it does not say."""
+def _told(value: Any) -> str:
+    return "None" if value is None else f"a {type(value).__name__}"
+
+
+def _num_needed(function: Callable[..., Any], name: str) -> int | None:
+    """Positional arguments that it cannot do without; one of `*batch` counts as one; None: it does not say.
+
+    Raises:
+        TargetError: it needs arguments by name, which nobody gives it.
+    """
     try:
         parameters = inspect.signature(function).parameters.values()
     except (TypeError, ValueError):
         return None
+    by_name = [one.name for one in parameters if one.kind is one.KEYWORD_ONLY and one.default is one.empty]
+    if by_name:
+        raise TargetError(f"{name} needs {', '.join(by_name)} by name; a step gets the batch alone", do=_EXPECTED)
     positional = [one for one in parameters if one.kind in {one.POSITIONAL_ONLY, one.POSITIONAL_OR_KEYWORD}]
     num_needed = sum(one.default is one.empty for one in positional)
     takes_any = any(one.kind is one.VAR_POSITIONAL for one in parameters)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+from collections.abc import Iterator
 from typing import Literal
 
 from headrace.doctor.timing.setting import Setting
@@ -39,6 +40,8 @@ class EpochStart:
     """`iter(loader)`: workers are started here, unless they persist."""
     first_batch_s: float
     """From there to the first batch."""
+    ending_s: float = 0.0
+    """Before that, to end the epoch before: workers that do not persist are ended here. 0 for the first epoch."""
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
@@ -73,6 +76,9 @@ class Window:
     last: int
     seconds: float
     num_samples: int
+    stretches: tuple[tuple[int, int], ...] = ()
+    """The parts of it that count: (first, one behind the last) of each epoch's steady batches. Empty: all from `first` to
+    `last`."""
 
     @property
     def rate_per_s(self) -> float:
@@ -82,7 +88,13 @@ class Window:
     @property
     def num_batches(self) -> int:
         """Batches in it."""
-        return self.last - self.first
+        return sum(last - first for first, last in self.stretches or ((self.first, self.last),))
+
+    @property
+    def places(self) -> Iterator[int]:
+        """Their places in `Steps`."""
+        for first, last in self.stretches or ((self.first, self.last),):
+            yield from range(first, last)
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
@@ -98,9 +110,10 @@ class StageUse:
     num_servers: int
     """How many samples it can work on at a time."""
     num_bytes: int | None = None
-    """Read (of `read`) or made (of others); None: not counted."""
+    """Read, of `read`, or of the stage in which reading could not be told apart (`sample`, `decode`); files that are mapped
+    into memory do not count. None: not counted, or another stage."""
     num_requests: int | None = None
-    """Opens and reads, of `read`; None: not counted."""
+    """Calls that read, of the same stage; None: not counted."""
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
@@ -142,13 +155,14 @@ class Timed:
     amounts: Amounts
     """Of all steps."""
     consumer_cpu_s: float
-    """CPU seconds of the loop's own process over all steps."""
+    """CPU seconds of the loop's own process over all steps. Counted from the end of the first epoch's start-up on, and
+    scaled up to all samples, so that starting workers and importing libraries is not spread over a few steps."""
     workers_cpu_s: float
-    """CPU seconds of all processes below it."""
+    """CPU seconds of all processes below it, counted in the same way."""
     read_bytes: int | None = None
-    """From the disk, by all of them (`/proc/PID/io: read_bytes`); None: not told."""
+    """From the disk, by all of them (`/proc/PID/io: read_bytes`), over the whole run; None: not told."""
     logical_bytes: int | None = None
-    """By reads, cached or not (`rchar`); None: not told."""
+    """By reads, cached or not (`rchar`), over the whole run; what comes through pipes is in it. None: not told."""
     batch_ids: tuple[tuple[str, ...], ...] | None = None
     """Names of each batch's samples, where they were asked for; None: not asked for."""
     batches_made: tuple[BatchMade, ...] = ()

@@ -9,9 +9,26 @@ from typing import Any
 
 from headrace.doctor.lab.bench import Bench
 
-__all__ = ["argument", "replace", "spied_reader", "text_path"]
+__all__ = ["StandIn", "argument", "replace", "spied_reader", "stand_in", "text_path", "undisturbed"]
 
 _MARK = "_headrace_spy"
+
+StandIn = Callable[[Callable[..., Any], tuple[Any, ...], dict[str, Any]], Any]
+"""Takes a decoder, its arguments and its options, and gives what the decoder would have given."""
+
+_stand_in: StandIn | None = None
+
+
+def stand_in(function: StandIn | None) -> StandIn | None:
+    """Puts a function in the place of every decoder while no sample is in hand; returns the one before. None: nothing."""
+    global _stand_in
+    before, _stand_in = _stand_in, function
+    return before
+
+
+def undisturbed(original: Callable[..., Any], *arguments: Any, **options: Any) -> Any:
+    """Calls a decoder that no bench listens to, or what stands in its place."""
+    return original(*arguments, **options) if _stand_in is None else _stand_in(original, arguments, options)
 
 
 def replace(owner: Any, name: str, make: Callable[[Callable[..., Any]], Callable[..., Any]]) -> None:
@@ -47,7 +64,7 @@ def spied_reader(
     @functools.wraps(function)
     def wrapped(*arguments: Any, **options: Any) -> Any:
         if not bench.is_listening:
-            return function(*arguments, **options)
+            return undisturbed(function, *arguments, **options)
         path = text_path(argument(arguments, options, place, keyword))
         if is_open and path is not None:
             bench.note_opened(path)

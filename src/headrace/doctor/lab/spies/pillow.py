@@ -14,7 +14,7 @@ from headrace.doctor.evidence import DecodedImage
 from headrace.doctor.evidence.decoding import ImageStep
 from headrace.doctor.lab.bench import Bench
 from headrace.doctor.lab.sightings import Picture
-from headrace.doctor.lab.spies.calls import argument, replace, text_path
+from headrace.doctor.lab.spies.calls import argument, replace, text_path, undisturbed
 from headrace.doctor.stacks import is_user_code
 
 __all__ = ["SPIES"]
@@ -60,7 +60,7 @@ def _opening(bench: Bench, original: Callable[..., Any]) -> Callable[..., Any]:
     @functools.wraps(original)
     def open_image(*arguments: Any, **options: Any) -> Any:
         if not bench.is_listening:
-            return original(*arguments, **options)
+            return undisturbed(original, *arguments, **options)
         source = argument(arguments, options, 0, "fp")
         path = text_path(source)
         with bench.inside("decode"):
@@ -82,8 +82,10 @@ def _opening(bench: Bench, original: Callable[..., Any]) -> Callable[..., Any]:
 def _loading(bench: Bench, original: Callable[..., Any], module: ModuleType) -> Callable[..., Any]:
     @functools.wraps(original)
     def load(self: Any, *arguments: Any, **options: Any) -> Any:
-        if not bench.is_listening or not getattr(self, "tile", None):
+        if not getattr(self, "tile", None):
             return original(self, *arguments, **options)  # loaded before: Pillow calls it again and again
+        if not bench.is_listening:
+            return undisturbed(original, self, *arguments, **options)
         with bench.inside("decode"):
             picture = bench.seen.of(self)
             path = picture.path if picture is not None else bench.seen.in_hand

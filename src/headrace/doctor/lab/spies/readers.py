@@ -9,7 +9,7 @@ from typing import Any
 
 from headrace.doctor.lab.bench import Bench
 from headrace.doctor.lab.sightings import Picture
-from headrace.doctor.lab.spies.calls import replace, spied_reader, text_path
+from headrace.doctor.lab.spies.calls import replace, spied_reader, text_path, undisturbed
 from headrace.doctor.lab.spies.opencv import note_array_image
 
 __all__ = ["SPIES"]
@@ -48,7 +48,7 @@ def _part(bench: Bench, original: Callable[..., Any], find: Callable[[Any], Any]
     @functools.wraps(original)
     def take(self: Any, *arguments: Any, **options: Any) -> Any:
         if not bench.is_listening:
-            return original(self, *arguments, **options)
+            return undisturbed(original, self, *arguments, **options)
         try:
             path = text_path(find(self))
         except Exception:  # closed: the library says so in its own words

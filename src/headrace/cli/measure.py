@@ -1,0 +1,107 @@
+"""`headrace measure TARGET`: what does a loop wait for, what would help, and by how much?"""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from headrace.cli.options import Format, FormatOption, OutputFile, Target, parse_duration
+from headrace.cli.output import check_output, terminal_style, write_result
+from headrace.cli.progress import spinner
+
+if TYPE_CHECKING:
+    from headrace.doctor.measuring.model import Measurement
+    from headrace.doctor.timing.consumer import Consumer
+
+__all__ = ["command"]
+
+
+def command(
+    target: Target,
+    train: Annotated[
+        str | None,
+        typer.Option(
+            metavar="STEP",
+            help="The training step: train.py:train_step, a function that takes a batch, or one that takes nothing and "
+            "returns such a function.",
+        ),
+    ] = None,
+    step_ms: Annotated[
+        float | None,
+        typer.Option(
+            "--step-ms", metavar="N", help="Instead of a training step: N milliseconds of computing per batch."
+        ),
+    ] = None,
+    asleep: Annotated[
+        bool, typer.Option("--asleep", help="With --step-ms: sleep instead, as while a device computes.")
+    ] = False,
+    workers: Annotated[
+        int | None, typer.Option(metavar="N", min=0, help="Measure with N workers. Default: as the loader is set.")
+    ] = None,
+    budget_s: Annotated[
+        float,
+        typer.Option(
+            "--budget", parser=parse_duration, metavar="DURATION", show_default=False, help="For everything (60s)."
+        ),
+    ] = 60.0,
+    seed: Annotated[int, typer.Option(help="Seed of each epoch, and of the order of rounds.")] = 0,
+    cold: Annotated[
+        bool, typer.Option("--cold", help="Files leave the page cache before each round. Default: they are read once.")
+    ] = False,
+    trace: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE", dir_okay=False, help="Write a time line of one round, for Perfetto or Chrome."),
+    ] = None,
+    output_format: FormatOption = Format.text,
+    output: OutputFile = None,
+) -> None:
+    """Measures a loader alone or under a training step, and says what limits it and what would help.
+
+    Exit status: 0 healthy, 1 limited, 2 wrong usage or a crash, 3 inconclusive.
+    """
+    if train is not None and step_ms is not None:
+        raise typer.BadParameter("--train and --step-ms exclude each other: either the real step or an emulated one")
+    if asleep and step_ms is None:
+        raise typer.BadParameter("--asleep says how --step-ms passes the time; give that as well")
+    if step_ms is not None and step_ms <= 0:
+        raise typer.BadParameter(f"--step-ms {step_ms:g}: more than 0 milliseconds")
+    for path in (output, trace):
+        if path is not None:
+            check_output(path)
+    from headrace.doctor.measuring.measure import Options, measure
+
+    options = Options(
+        consumer=_consumer(train, step_ms, asleep=asleep),
+        workers=workers,
+        budget_s=budget_s,
+        seed=seed,
+        is_cold=cold,
+        command=" ".join(["headrace", *sys.argv[1:]]),
+        trace=None if trace is None else str(trace),
+    )
+    with spinner(f"loading {target}", budget_s=budget_s) as progress:
+        found = measure(target, options, progress=progress)
+    write_result(_written(found, output_format), output)
+    raise typer.Exit(found.conclusion.exit_status)
+
+
+def _consumer(train: str | None, step_ms: float | None, *, asleep: bool) -> Consumer | None:
+    from headrace.doctor.timing.consumer import Emulated, TrainStep
+
+    if train is not None:
+        return TrainStep(train)
+    return None if step_ms is None else Emulated(step_s=step_ms / 1e3, is_busy=not asleep)
+
+
+def _written(found: Measurement, output_format: Format) -> str:
+    if output_format is Format.text:
+        from headrace.doctor.measuring.text import render
+
+        width, color = terminal_style()
+        return render(found, width=width, color=color)
+    from headrace.doctor.measuring.json import to_json
+
+    return to_json(found)
