@@ -14,10 +14,10 @@ REAL := benchmarks/.venvs/real
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help demo test coverage corpus real gpu-test lint bench docs clean
+.PHONY: help demo test coverage corpus bottlenecks real gpu-test lint bench docs clean
 
 help: ## this list
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-8s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-11s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 demo: $(INSTALLED) ## a small real data set: a broken loader diagnosed, mended, trained, stopped and resumed
 	$(BIN)/headrace demo $(ARGS)
@@ -36,6 +36,9 @@ coverage: $(INSTALLED) ## the tests once more, slower, and which branches they t
 
 corpus: $(INSTALLED) ## the doctor's exam: sick and healthy loaders as users write them; per rule: found, missed, false alarms
 	$(PY) tests/corpus/corpus.py $(ARGS)
+
+bottlenecks: $(INSTALLED) ## the exam of `headrace measure`: loops whose limit is known; one at a time, the better part of an hour
+	$(PY) tests/bottlenecks/run.py $(ARGS)
 
 real: $(REAL)/installed ## the same exam with timm, Lightning, transformers, MONAI, torchvision: gigabytes, in an environment apart
 	$(REAL)/bin/python tests/real/run.py $(ARGS)

@@ -31,7 +31,7 @@ hypothesis.settings.register_profile("search", deadline=None, max_examples=5000)
 hypothesis.settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "default"))
 
 # Its libraries take gigabytes: `make real` runs it in an environment of its own.
-collect_ignore = ["real", "corpus/cases"]
+collect_ignore = ["real", "corpus/cases", "bottlenecks/cases"]
 
 # Kept by multiprocessing and torch for the life of the interpreter; they belong to no test.
 HELPERS = ("multiprocessing.resource_tracker", "torch_shm_manager")

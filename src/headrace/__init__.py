@@ -17,7 +17,7 @@ __version__ = "0.1.0"
 
 if TYPE_CHECKING:
     from headrace.contract import Contract, Field
-    from headrace.doctor.front import compare, diagnose, measure
+    from headrace.doctor.front import compare, diagnose, measure, tune
     from headrace.doctor.watch.block import watch
     from headrace.engine.failures import Replace, Skip
     from headrace.engine.loader import DataLoader
@@ -45,6 +45,7 @@ _HOME = {
     "measure": "headrace.doctor.front",
     "table": "headrace.engine.plan",
     "tokens": "headrace.engine.plan",
+    "tune": "headrace.doctor.front",
     "watch": "headrace.doctor.watch.block",
 }
 
@@ -67,6 +68,7 @@ __all__ = [
     "measure",
     "table",
     "tokens",
+    "tune",
     "watch",
 ]
 

@@ -13,7 +13,18 @@ COMMANDS = [info.name for info in app.registered_commands]
 
 
 def test_the_commands_are_those_of_the_readme():
-    assert COMMANDS == ["diagnose", "watch", "measure", "compare", "contract", "replay", "rules", "explain", "demo"]
+    assert COMMANDS == [
+        "diagnose",
+        "watch",
+        "measure",
+        "tune",
+        "compare",
+        "contract",
+        "replay",
+        "rules",
+        "explain",
+        "demo",
+    ]
 
 
 @pytest.mark.parametrize("command", COMMANDS)

@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from headrace.cli import compare, contract, demo, diagnose, explain, measure, replay, rules, watch
+from headrace.cli import compare, contract, demo, diagnose, explain, measure, replay, rules, tune, watch
 
 __all__ = ["app"]
 
@@ -24,6 +24,7 @@ app = typer.Typer(
 app.command("diagnose")(diagnose.command)
 app.command("watch", cls=watch.WatchCommand)(watch.command)
 app.command("measure")(measure.command)
+app.command("tune")(tune.command)
 app.command("compare")(compare.command)
 app.command("contract")(contract.command)
 app.command("replay")(replay.command)

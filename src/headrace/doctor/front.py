@@ -1,4 +1,4 @@
-"""`headrace.diagnose`, `headrace.measure` and `headrace.compare`: the doctor from Python and notebooks."""
+"""`headrace.diagnose`, `measure`, `tune` and `compare`: the doctor from Python and notebooks."""
 
 from __future__ import annotations
 
@@ -14,8 +14,9 @@ from headrace.doctor.suppression import apply_comments
 
 if TYPE_CHECKING:
     from headrace.doctor.measuring.model import Measurement
+    from headrace.doctor.tuning.model import Tuning
 
-__all__ = ["compare", "diagnose", "measure"]
+__all__ = ["compare", "diagnose", "measure", "tune"]
 
 
 def compare(
@@ -175,3 +176,57 @@ def measure(
             command=f"headrace.measure({target if isinstance(target, str) else '...'})",
         )
         return _measure(target, options)
+
+
+def tune(
+    loader: Any,
+    *,
+    step: Callable[[Any], Any] | str | None = None,
+    need: float | None = None,
+    step_ms: float | None = None,
+    margin: float = 0.25,
+    budget_s: float = 300.0,
+    memory_bytes: int | None = None,
+    workers_max: int | None = None,
+    seed: int = 0,
+) -> Tuning:
+    """Finds the simplest setting that meets the need, and proves that it delivers the same data.
+
+    Args:
+        loader: A loader, or the text `train.py:make_loader`, as on the command line.
+        step: The training step: takes a batch, or takes nothing and returns what takes a batch; or the text
+            `train.py:train_step`. None: see the next two.
+        need: Samples per second that the loader has to supply.
+        step_ms: Milliseconds of a training step that is emulated. Without any of the three the fastest is looked for.
+        margin: What the loader should supply more than the training step takes, as a share.
+        budget_s: Seconds for everything together.
+        memory_bytes: What the processes of the loader may take together. Default: half of what is free.
+        workers_max: Most workers to try. Default: the usable cores; four times as many where workers sleep.
+        seed: Of the loader's global generators and of the order of rounds.
+
+    Returns:
+        `found.choice.outcome` (keep, change, inconclusive), `found.says` (the change), `found.gain`, `found.tried` (every
+        setting, with its proof), `found.edit` (what to write, and the way back); `print(found.text())` shows it as the
+        command does.
+
+    Raises:
+        TargetError: it cannot be run as it is.
+        ConfigurationError: options exclude each other.
+
+    The loader itself is not touched: it runs in forks of this process (Linux, macOS).
+    """
+    from headrace.doctor.tuning.tune import Options
+    from headrace.doctor.tuning.tune import tune as _tune
+
+    options = Options(
+        need_per_s=need,
+        step_ms=step_ms,
+        train=step if isinstance(step, str) else None,
+        margin=margin,
+        budget_s=budget_s,
+        memory_bytes=memory_bytes,
+        workers_max=workers_max,
+        seed=seed,
+    )
+    command = f"headrace.tune({loader if isinstance(loader, str) else '...'})"
+    return _tune(loader, options, step=None if isinstance(step, str) else step, command=command)

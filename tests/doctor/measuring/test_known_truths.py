@@ -1,9 +1,14 @@
 """Loaders whose truth is written down, through the whole conclusion."""
 
+import dataclasses
+
 import pytest
 
-from headrace.doctor.measuring.made_up import World
+from headrace.doctor.measuring.decomposition import decompose
+from headrace.doctor.measuring.judging import judge
+from headrace.doctor.measuring.made_up import WARM, World, machine
 from headrace.doctor.measuring.plain import fewer_are_faster
+from headrace.doctor.measuring.waiting import find_waiting
 
 LIMITED = {
     "read": World(wall_ms={"read": 9, "decode": 1}),
@@ -93,3 +98,16 @@ def test_fewer_workers_are_not_advised_where_they_would_make_the_loop_slower():
     assert fewer_are_faster(found.plain, 1) is not None
     assert found.conclusion.verdict == "healthy"
     assert found.conclusion.causes == ()
+
+
+def test_waits_that_the_step_times_deny_are_a_busy_machines():
+    # Someone waits 40 % of the time, and the loop is no slower than its step alone: both waited for a core.
+    world = World(wall_ms={"decode": 0.2, "handover": 1.6})
+    runs = [run for run in world.rounds() if run.arm != "C"]
+    runs += [dataclasses.replace(run, arm="C") for run in runs if run.arm == "I" and not run.is_control]
+    measured = world.measured()
+    found = decompose(runs, WARM)
+    assert find_waiting(runs).share.interval.low > 0.3
+    denied = dataclasses.replace(measured, runs=tuple(runs), decomposition=found, waiting=find_waiting(runs))
+    assert judge(denied, []) == "limited"
+    assert judge(dataclasses.replace(denied, preflight=machine(8, "loud")), []) == "inconclusive"

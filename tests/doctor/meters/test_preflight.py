@@ -20,10 +20,10 @@ from headrace.machine import usable_cores
     [
         (None, "unknown"),
         (0.0, "quiet"),
-        (10.0, "quiet"),
-        (10.1, "noisy"),
-        (40.0, "noisy"),
-        (40.1, "loud"),
+        (9.9, "quiet"),
+        (10.0, "noisy"),
+        (39.9, "noisy"),
+        (40.0, "loud"),
         (99.0, "loud"),
     ],
 )

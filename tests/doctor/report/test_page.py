@@ -13,6 +13,7 @@ import pytest
 from headrace.doctor.report import plots
 from headrace.doctor.report.html import render_page, render_short
 from headrace.doctor.report.model import IgnoredRow, RunRow, SkippedRow, StageRow
+from headrace.doctor.report.svg import COLOURS
 from headrace.doctor.report.thumbnail import Thumbnail
 
 CHROMIUM = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
@@ -96,7 +97,7 @@ def test_a_plot_is_one_svg_that_says_its_names_and_takes_the_colours_of_the_page
     assert "$x^2$ & 漢字" in texts
     assert not [one for one in read.iter() if one.tag.endswith("script")]
     assert "var(--ink)" in svg
-    assert not set(plots.COLOURS) & set(re.findall(r"#[0-9a-f]{6}", svg))
+    assert not set(COLOURS) & set(re.findall(r"#[0-9a-f]{6}", svg))
     assert draw(told) == svg
 
 

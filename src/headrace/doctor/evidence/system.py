@@ -6,7 +6,12 @@ import dataclasses
 
 from headrace.doctor.evidence.base import Evidence
 
-__all__ = ["Container", "Containers", "Growth", "MachineFacts", "Pace", "ThreadPace"]
+__all__ = ["LOUD", "Container", "Containers", "Growth", "MachineFacts", "Pace", "ThreadPace"]
+
+
+LOUD = 40.0
+"""Percent of ten seconds in which something waited for a core, from which on only very large differences of speed can be
+told from the noise."""
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
@@ -102,8 +107,6 @@ class ThreadPace(Evidence):
     """Prepared by each thread."""
     alone_share: float
     """Cores that one thread asked for: near 1 it computes, near 0 it waits."""
-    gain: float
-    """Processor time that two threads at once got, in times of what one got: near 2 they compute side by side, near 1
-    they take turns, or others on the machine left them no second core."""
     together_share: float
-    """Cores that two threads at once asked for: near 2 if each of them runs or waits for a core all the time."""
+    """Cores that two threads at once asked for: near 2 if each of them runs or waits for a core all the time, near 1 if they
+    take turns."""

@@ -20,6 +20,7 @@ from headrace.doctor.round import Round, told
 from headrace.doctor.subject import Subject
 from headrace.doctor.subject.rebuild import rebuild
 from headrace.doctor.subject.samplers import draws, set_epoch_holders, told_class, told_place
+from headrace.doctor.subject.walking import end_pass
 
 __all__ = ["STEP", "CountWithWorkers", "TaggedPass", "WalkStream", "tagged", "walked"]
 
@@ -212,9 +213,7 @@ def walked(batches: Iterable[list[Tag]], bench: Bench, limit_s: float, most: int
             passed.drawn.ids += [tag for tag, _ in tags]
             passed.labels += [label for _, label in tags]
     finally:
-        shut_down = getattr(iterator, "_shutdown_workers", None)
-        if shut_down is not None:
-            shut_down()  # torch does it when the iterator is collected; here it must not wait for that
+        end_pass(iterator)  # torch does it when the iterator is collected; here it must not wait for that
     return passed
 
 

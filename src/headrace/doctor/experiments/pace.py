@@ -21,6 +21,7 @@ from headrace.doctor.lab.bench import Bench
 from headrace.doctor.round import Round
 from headrace.doctor.subject import Subject
 from headrace.doctor.subject.rebuild import DEFAULT_PREFETCH, rebuild
+from headrace.doctor.subject.walking import end_pass
 from headrace.machine import process_awake_s
 
 __all__ = ["STEP", "WalkTwice"]
@@ -64,8 +65,7 @@ class WalkTwice:
                 )
                 worker_share = _largest_share(wanted, _children_wanted(), wall_s)
             finally:
-                with contextlib.suppress(AttributeError):
-                    walk._shutdown_workers()
+                end_pass(walk)
         middle = sorted(sizes)[len(sizes) // 2] if sizes else (0, 0)
         yield Pace(
             num_batches=subject.num_batches,

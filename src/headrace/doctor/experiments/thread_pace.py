@@ -39,20 +39,18 @@ class ReadByThreads:
             return
         with bench.holding(None, None, stage="read by threads"):
             bench.stop_listening()
-            share, ran_alone, count = self._read(subject, 1)
-            share_together, ran_together, _ = self._read(subject, 2)
-        if ran_alone > 0:
-            yield ThreadPace(
-                runner=runner,
-                num_threads=num_threads,
-                num_samples=count,
-                alone_share=share,
-                gain=ran_together / ran_alone,
-                together_share=share_together,
-            )
+            share, count = self._read(subject, 1)
+            share_together, _ = self._read(subject, 2)
+        yield ThreadPace(
+            runner=runner,
+            num_threads=num_threads,
+            num_samples=count,
+            alone_share=share,
+            together_share=share_together,
+        )
 
-    def _read(self, subject: Subject, num_threads: int) -> tuple[float, float, int]:
-        """(cores asked for, processor seconds got while so many threads read, samples that the first one read)."""
+    def _read(self, subject: Subject, num_threads: int) -> tuple[float, int]:
+        """(cores asked for while so many threads read, samples that the first one read)."""
         counts, awake_s = [0] * num_threads, [0.0] * num_threads
         deadline = time.monotonic() + self.limit_s
 
@@ -65,12 +63,12 @@ class ReadByThreads:
             awake_s[thread] = thread_awake_s() - before
 
         threads = [threading.Thread(target=read, args=(number,)) for number in range(num_threads)]
-        ran_before, started = time.process_time(), time.monotonic()
+        started = time.monotonic()
         for thread in threads:
             thread.start()
         for thread in threads:
             thread.join()
-        return sum(awake_s) / (time.monotonic() - started), time.process_time() - ran_before, counts[0]
+        return sum(awake_s) / (time.monotonic() - started), counts[0]
 
 
 def _threads_of(subject: Subject) -> tuple[str, int]:

@@ -25,6 +25,8 @@ FEELS = 0.02
 STARVED = {"quiet": MATTERS, "unknown": MATTERS, "noisy": 0.1, "loud": 0.2}
 """Share of waiting from which a loop is called limited, by how busy the machine was beforehand: whoever shares its cores with
 others waits for data now and then, and that is not the loader's fault."""
+MOST = 0.5
+"""Share of waiting that no busy machine explains by itself."""
 STILL_NEAR = 0.12
 """How far the interval of the step times may reach where the loop is seen to wait for nothing."""
 
@@ -41,16 +43,20 @@ def judge(m: Measurement, beside: Sequence[CauseFound]) -> Literal["healthy", "l
         return "inconclusive"
     waits, matters = waiting.share, STARVED[m.preflight.noise]
     starves = waits.interval.low > matters / (1 + MATTERS)
+    is_quiet = m.preflight.noise in {"quiet", "unknown"}
     if d is None:  # too few rounds to compare step times: only what is seen directly can decide
         has_device = any(run.timed is not None and run.timed.device is not None for run in m.runs)
-        return "limited" if starves and not has_device else "inconclusive"
+        is_plain = waits.interval.low > (MATTERS if is_quiet else MOST)
+        return "limited" if starves and is_plain and not has_device else "inconclusive"
     headroom = d.headroom
     noise = noise_of(m.runs, "I")
     bound = math.inf if noise is None else noise[1]
     is_slower = headroom.interval.low > FEELS and headroom.value >= matters and headroom.value > min(bound, 1.0)
-    if d.transfer_s is not None:
-        # With a device, waits of the host may be hidden behind its queue: the step times have to show them as well.
+    if d.transfer_s is not None or not is_quiet:
+        # With a device, waits of the host may be hidden behind its queue; on a busy machine, who waits for data may be waiting
+        # for a core, and would wait for it in the step as well. Then the step times have to show the waits, too.
         starves = starves and headroom.value >= waits.value / (1 - min(waits.value, 0.99)) / 2
+        starves = starves and (is_quiet or headroom.interval.low > FEELS or waits.interval.low > MOST)
     if starves or beside or (is_slower and waits.value >= WAITS):
         return "limited"
     waits_for_nothing = waits.interval.high < FEELS

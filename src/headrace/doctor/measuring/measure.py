@@ -17,7 +17,7 @@ from headrace.machine import cpu_pressure
 
 __all__ = ["Options", "measure"]
 
-RESERVE_S, RESERVE = 1.0, 0.04
+RESERVE_S, RESERVE = 1.5, 0.05
 """Seconds, and part of the budget, that are left for putting together what was seen."""
 
 

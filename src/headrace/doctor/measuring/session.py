@@ -357,7 +357,7 @@ class Session:
             ),
             None,
         )
-        if timed is None:
+        if timed is None or self.options.trace is None:
             self.left_out.append("the trace: no accounted round ran")
             return
         from headrace.doctor.timing.trace import write_trace

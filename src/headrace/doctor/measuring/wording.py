@@ -23,7 +23,9 @@ def share(estimate: Estimate) -> str:
 
 
 def gain(estimate: Estimate) -> str:
-    """`+32 % [25, 40]`; a great one as `x8.3`."""
+    """`+32 % [25, 40]`; a great one as `x8.3`, `x190`."""
+    if estimate.value >= 20 and math.isfinite(estimate.value):
+        return f"x{1 + estimate.value:,.0f}"
     if estimate.value >= 4:
         return f"x{1 + estimate.value:.1f}" if math.isfinite(estimate.value) else "without bound"
     sign = "+" if estimate.value >= 0 else ""

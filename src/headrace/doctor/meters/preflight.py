@@ -12,7 +12,7 @@ from typing import Any, Literal
 
 import psutil
 
-from headrace.doctor.evidence.system import MachineFacts
+from headrace.doctor.evidence.system import LOUD, MachineFacts
 from headrace.doctor.meters.control_group import control_group_of
 from headrace.doctor.meters.page_cache import FileRange, Residency, resident
 from headrace.doctor.probes.machine import ask_machine
@@ -24,8 +24,6 @@ __all__ = ["Noise", "Preflight", "judge_noise", "look_before"]
 
 NOISY = 10.0
 """Percent of ten seconds in which something waited for a core, before we start: more rounds are needed."""
-LOUD = 40.0
-"""The same: a difference has to be very large to be told from the noise."""
 
 Noise = Literal["quiet", "noisy", "loud", "unknown"]
 
@@ -89,9 +87,9 @@ def judge_noise(pressure: float | None) -> Noise:
     """
     if pressure is None:
         return "unknown"
-    if pressure > LOUD:
+    if pressure >= LOUD:
         return "loud"
-    return "noisy" if pressure > NOISY else "quiet"
+    return "noisy" if pressure >= NOISY else "quiet"
 
 
 def _memory_limit() -> int:

@@ -16,6 +16,7 @@ from headrace.doctor.evidence import WorkerStreams
 from headrace.doctor.lab.bench import Bench
 from headrace.doctor.probes.digests import digest as digest_of
 from headrace.doctor.subject import Subject
+from headrace.doctor.subject.walking import end_pass
 
 __all__ = ["CompareStreams", "compare"]
 
@@ -64,9 +65,7 @@ class CompareStreams:
                         return tagged, True
                 deadline = deadline or time.monotonic() + MAX_S
         finally:
-            shut_down = getattr(stream, "_shutdown_workers", None)
-            if shut_down is not None:
-                shut_down()  # torch does it when the iterator is collected; here it must not wait for that
+            end_pass(stream)  # torch does it when the iterator is collected; here it must not wait for that
         return tagged, False
 
 

@@ -7,14 +7,12 @@ hold anything, so every text is escaped, and a content policy forbids the page t
 from __future__ import annotations
 
 import base64
-import functools
-import pathlib
 from collections.abc import Sequence
 from typing import Any
 
-from headrace.doctor.report.links import rule_page
 from headrace.doctor.report.model import FindingRow, Report
 from headrace.doctor.report.plots import plot_runs, plot_stages
+from headrace.doctor.report.templating import LONGEST, clip, render_template
 from headrace.doctor.report.text import verdict_sentence
 from headrace.doctor.report.thumbnail import Thumbnail
 from headrace.doctor.report.values import facts_of
@@ -29,8 +27,6 @@ MOST_BYTES = 1_300_000
 MOST_ROWS = 150
 """Rows of a table, and findings of the short form: more is read by nobody."""
 MOST_IDS = 48
-LONGEST = 2000
-"""Characters of one text; the JSON report has all of them."""
 WORDS = {"error": "error", "warning": "warning", "info": "remark"}
 
 
@@ -66,26 +62,7 @@ def render_short(report: Report) -> str:
 
 
 def _render(name: str, values: dict[str, Any]) -> str:
-    text: str = _environment().get_template(name).render(values)
-    return text.strip() + "\n"
-
-
-@functools.cache
-def _environment() -> Any:
-    try:
-        import jinja2
-    except ImportError as error:
-        raise MissingExtra("HTML needs jinja2", do="pip install 'headrace[report]'") from error
-    folder = pathlib.Path(__file__).with_name("templates")
-    found = jinja2.Environment(
-        loader=jinja2.FileSystemLoader(folder),
-        autoescape=True,
-        undefined=jinja2.StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-    )
-    found.filters |= {"page": rule_page, "clip": _clip, "counted": count}
-    return found
+    return render_template(name, values)
 
 
 def _common(report: Report) -> dict[str, Any]:
@@ -131,8 +108,8 @@ def _findings(shown: Report, report: Report, thumbnails: Sequence[Thumbnail]) ->
 def _finding(row: FindingRow, pictures: Sequence[Thumbnail]) -> dict[str, Any]:
     """One finding as the page shows it."""
     return {
-        "facts": [(_clip(name, 200), _clip(text)) for name, text in facts_of(row)],
-        "stack": _clip(str(row.evidence.get("stack") or ""), 3 * LONGEST),
+        "facts": [(clip(name, 200), clip(text)) for name, text in facts_of(row)],
+        "stack": clip(str(row.evidence.get("stack") or ""), 3 * LONGEST),
         "ids": row.sample_ids[:MOST_IDS],
         "num_more_ids": max(0, len(row.sample_ids) - MOST_IDS),
         "pictures": [
@@ -158,7 +135,7 @@ def _target_facts(report: Report) -> list[tuple[str, str]]:
 def _target_value(value: Any) -> str:
     if isinstance(value, int):
         return f"{value:,}"
-    return _clip(", ".join(map(str, value)) if isinstance(value, list) else str(value), 200)
+    return clip(", ".join(map(str, value)) if isinstance(value, list) else str(value), 200)
 
 
 def _reasons(report: Report) -> list[tuple[str, list[str], bool]]:
@@ -166,7 +143,7 @@ def _reasons(report: Report) -> list[tuple[str, list[str], bool]]:
     found: dict[tuple[bool, str], list[str]] = {}
     for row in sorted(report.skipped, key=lambda row: not row.crashed):
         found.setdefault((row.crashed, row.reason), []).append(f"{row.code} {row.name}")
-    return [(_clip(reason), codes, crashed) for (crashed, reason), codes in found.items()]
+    return [(clip(reason), codes, crashed) for (crashed, reason), codes in found.items()]
 
 
 def _plots(report: Report) -> tuple[list[tuple[str, str]], str]:
@@ -177,7 +154,3 @@ def _plots(report: Report) -> tuple[list[tuple[str, str]], str]:
     except MissingExtra as error:
         return [], f"{error.what}: {'; '.join(error.do)}. The tables below hold the same numbers."
     return [(title, svg) for title, svg in drawn if svg is not None], ""
-
-
-def _clip(text: str, most: int = LONGEST) -> str:
-    return text if len(text) <= most else f"{text[:most]} ... ({len(text) - most:,} characters more)"

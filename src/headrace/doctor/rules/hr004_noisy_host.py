@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-from headrace.doctor.evidence.system import MachineFacts
+from headrace.doctor.evidence.system import LOUD, MachineFacts
 from headrace.doctor.made_up.system import a_machine
 from headrace.doctor.rule import Example, Finding, Fix, Rule
-
-LOUD = 40.0
-"""Percent of ten seconds in which something waited for a core before the doctor itself had much to do."""
 
 
 class NoisyHost(Rule):

@@ -8,9 +8,8 @@ from headrace.doctor.rule import Example, Finding, Fix, Rule
 COMPUTES = 0.7
 """Cores that a thread alone asks for, from which it computes and does not wait."""
 TURNS = 1.3
-"""Gain of a second thread, and cores that both ask for, up to which they take turns: about 1.5 if they hold the lock half
-of the time. Both must say so: where others keep the cores busy there is no gain either, but then both threads wait for a
-core and not for each other."""
+"""Cores that two threads ask for, up to which they take turns: about 1.5 if they hold the lock half of the time. What they
+get of them says nothing: others may keep the cores busy, then or while one thread ran alone."""
 
 
 class GilBoundTransform(Rule):
@@ -27,8 +26,8 @@ class GilBoundTransform(Rule):
         It is no fault if samples wait for storage, or if threads are used for one worker only.
         """
     experiment = """
-        Samples are prepared by one thread, then by two at once, in one process, for a second each; the processor time that
-        they get is compared, so that other load on the machine does not matter.
+        Samples are prepared by one thread, then by two at once, in one process, for a second each. Compared are the cores
+        that they run on or wait for, so that other load on the machine does not matter.
         """
     needs = (ThreadPace,)
     fix = Fix(
@@ -40,17 +39,17 @@ class GilBoundTransform(Rule):
 
     def judge(self, pace: ThreadPace) -> list[Finding]:
         """At most one finding."""
-        if pace.num_threads < 2 or pace.alone_share < COMPUTES or max(pace.gain, pace.together_share) > TURNS:
+        if pace.num_threads < 2 or pace.alone_share < COMPUTES or pace.together_share > TURNS:
             return []
         return [
             Finding(
                 message=f"samples are prepared by {pace.num_threads} threads (runner {pace.runner!r}) that take turns: two of them "
-                f"get {pace.gain:.1f} times the processor time of one",
+                f"ask for {pace.together_share:.1f} cores",
                 severity="warning",
                 basis="experiment",
                 confidence=0.85,
                 stage="transform",
-                evidence={"alone_share": pace.alone_share, "gain": pace.gain},
+                evidence={"alone_share": pace.alone_share, "together_share": pace.together_share},
             )
         ]
 
@@ -58,43 +57,33 @@ class GilBoundTransform(Rule):
         Example(
             title="A transform that is a loop in Python",
             evidence=(
-                ThreadPace(
-                    runner="threads", num_threads=4, num_samples=90, alone_share=0.98, gain=1.02, together_share=1.02
-                ),
+                ThreadPace(runner="threads", num_threads=4, num_samples=90, alone_share=0.98, together_share=1.02),
             ),
-            message="samples are prepared by 4 threads (runner 'threads') that take turns: two of them get 1.0 times the processor time of one",
+            message="samples are prepared by 4 threads (runner 'threads') that take turns: two of them ask for 1.0 cores",
         ),
         Example(
             title="The same in one other process",
-            evidence=(
-                ThreadPace(runner="host", num_threads=2, num_samples=40, alone_share=0.9, gain=1.2, together_share=1.2),
-            ),
-            message="samples are prepared by 2 threads (runner 'host') that take turns: two of them get 1.2 times the processor time of one",
+            evidence=(ThreadPace(runner="host", num_threads=2, num_samples=40, alone_share=0.9, together_share=1.2),),
+            message="samples are prepared by 2 threads (runner 'host') that take turns: two of them ask for 1.2 cores",
         ),
     )
     healthy = (
         Example(
             title="A decoder that releases the lock",
             evidence=(
-                ThreadPace(
-                    runner="threads", num_threads=4, num_samples=90, alone_share=0.97, gain=1.9, together_share=1.9
-                ),
+                ThreadPace(runner="threads", num_threads=4, num_samples=90, alone_share=0.97, together_share=1.9),
             ),
         ),
         Example(
-            title="No gain, because others keep the cores busy",
+            title="Two threads that wait for one core, because others keep the rest busy",
             evidence=(
-                ThreadPace(
-                    runner="threads", num_threads=2, num_samples=20, alone_share=1.0, gain=1.1, together_share=1.9
-                ),
+                ThreadPace(runner="threads", num_threads=2, num_samples=20, alone_share=1.0, together_share=1.9),
             ),
         ),
         Example(
             title="Reads that wait",
             evidence=(
-                ThreadPace(
-                    runner="threads", num_threads=16, num_samples=9, alone_share=0.05, gain=1.8, together_share=1.8
-                ),
+                ThreadPace(runner="threads", num_threads=16, num_samples=9, alone_share=0.05, together_share=1.8),
             ),
         ),
     )

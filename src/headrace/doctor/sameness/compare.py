@@ -19,7 +19,7 @@ from headrace.doctor.lab.starting import Launcher
 from headrace.doctor.probes.reads import choose_indices
 from headrace.doctor.round import told
 from headrace.doctor.sameness.comparing import compare_passports, suspects
-from headrace.doctor.sameness.delivering import Ended, Followed, Refused, Shown, WalkDelivery
+from headrace.doctor.sameness.delivering import Ended, Followed, Prepare, Refused, Shown, WalkDelivery
 from headrace.doctor.sameness.draws import in_hands
 from headrace.doctor.sameness.fields import FindTraits, traits_of_walks
 from headrace.doctor.sameness.looking import describe_arrays
@@ -79,6 +79,7 @@ def compare(
     options: Options | None = None,
     *,
     workers: tuple[int | None, int | None] = (None, None),
+    prepare: tuple[Prepare | None, Prepare | None] = (None, None),
     progress: Callable[[str], None] | None = None,
 ) -> Equivalence:
     """Returns whether two loaders deliver the same data.
@@ -88,6 +89,8 @@ def compare(
         target_b: The other one; the same TARGET to compare two numbers of workers.
         options: How to compare.
         workers: Numbers of workers to walk them with. Default: as each is set.
+        prepare: What turns each into the one to walk, in the child, as another setting of the same loader; functions that
+            pickle. Samples are still read from the target itself to see what is random.
         progress: Told, in a few words, what is being done.
 
     Raises:
@@ -105,8 +108,10 @@ def compare(
     with tempfile.TemporaryDirectory(prefix="headrace-", ignore_cleanup_errors=True) as folder:
         launchers = _launchers(targets, options.seed)
         sides = [
-            _Side(target, number, options, budget, os.path.join(folder, name), name, launcher, say)  # noqa: PTH118
-            for target, number, name, launcher in zip(targets, workers, ("A", "B"), launchers, strict=True)
+            _Side(target, number, ready, options, budget, os.path.join(folder, name), name, launcher, say)  # noqa: PTH118
+            for target, number, ready, name, launcher in zip(
+                targets, workers, prepare, ("A", "B"), launchers, strict=True
+            )
         ]
         try:
             return _Pair(sides[0], sides[1], options).run()
@@ -203,6 +208,7 @@ class _Side:
         self,
         target: Any,
         num_workers: int | None,
+        prepare: Prepare | None,
         options: Options,
         budget: Budget,
         folder: str,
@@ -213,7 +219,7 @@ class _Side:
         self.target = target
         self.spec = target if isinstance(target, str) else f"this {type(target).__name__}"
         self._options, self._folder, self._say, self._name = options, folder, say, name
-        self._num_workers = num_workers
+        self._num_workers, self._prepare = num_workers, prepare
         self._num_walks = 0
         self._has_died = False
         """True if the last child ended by itself, as the user's own process would have."""
@@ -240,7 +246,8 @@ class _Side:
         introduction = next((one for one in records if isinstance(one, Introduction)), None)
         refused = next((one for one in records if isinstance(one, Refused)), None)
         if refused is not None:
-            raise ConfigurationError(f"{self.spec} cannot be walked with {self._num_workers} workers: {refused.reason}")
+            how = "in this setting" if self._num_workers is None else f"with {self._num_workers} workers"
+            raise ConfigurationError(f"{self.spec} cannot be walked {how}: {refused.reason}")
         if introduction is None:
             raise TargetError(f"TARGET {self.spec} did not say what it is: {reason}")
         stopped = next((one for one in records if isinstance(one, Stopped)), None)
@@ -328,6 +335,7 @@ class _Side:
             max_samples=self._options.max_samples,
             wants_batches="E5" in self._options.levels and telling is None and seed is None,
             most_s=max(1.0, share * self._lab.left_s),
+            prepare=self._prepare,
         )
 
     def _read(self, experiment: FindTraits) -> Traits | None:

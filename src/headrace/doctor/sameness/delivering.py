@@ -30,9 +30,10 @@ from headrace.doctor.walks.journal import read_journal
 from headrace.doctor.walks.observer import Note, Telling
 from headrace.errors import SampleId
 
-__all__ = ["Ended", "Followed", "Refused", "Shown", "WalkDelivery"]
+__all__ = ["Ended", "Followed", "Prepare", "Refused", "Shown", "WalkDelivery"]
 
 MESSAGE_CHARS = 200
+Prepare = Callable[[Subject], Subject]
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
@@ -91,9 +92,16 @@ class WalkDelivery:
     """(epoch, position) of a sample whose arrays are wanted; the walk ends there."""
     most_s: float = float("inf")
     """Seconds for the walk; it is left then, between two batches."""
+    prepare: Prepare | None = None
+    """Called in the child: returns the target to walk in the place of this one. It pickles."""
 
     def run(self, subject: Subject, bench: Bench) -> Iterator[Any]:
         """Walks."""
+        try:
+            subject = subject if self.prepare is None else self.prepare(subject)
+        except CannotExamine as error:
+            yield Refused(error.what)
+            return
         yield introduce(subject, self.num_workers)
         deadline = time.monotonic() + self.most_s
         try:

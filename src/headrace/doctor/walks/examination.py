@@ -32,10 +32,11 @@ from headrace.doctor.subject import Subject
 from headrace.doctor.subject.looking import function_name
 from headrace.doctor.walks.comparison import Index, by_index, differing, fixed_fields
 from headrace.doctor.walks.draws import compare_draws
-from headrace.doctor.walks.field_digests import Digests, digest_fields, whole_digest
+from headrace.doctor.walks.field_digests import Digests
 from headrace.doctor.walks.journal import Event
 from headrace.doctor.walks.loader_walk import LoaderWalk, Pass, Stop
 from headrace.doctor.walks.observer import name_index
+from headrace.doctor.walks.one_process import InOneProcess, OneProcess, read_stream
 from headrace.doctor.walks.shares import deal_out, stream_shares
 from headrace.doctor.walks.shrinking import shrink
 from headrace.errors import SampleId
@@ -49,11 +50,6 @@ CHUNK = 8
 TRY_PATIENCE_S = 3.0
 """Seconds after which a try is stuck, while shrinking: what it repeats was stuck for longer."""
 MAX_TRIES = 24
-
-MAX_DRAWS = 200
-"""Readings of a random sample in search of a draw that fails."""
-OFTEN = 3
-"""Errors of random samples from which on chance is no explanation for none in one process."""
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
@@ -313,8 +309,10 @@ class _Examination:
             for ids in [one.sample_ids for one in ends.ends] + [one.sample_ids for one in ends.errors]
             for name in self._names(ids)
         ]
-        reads, failed = self._read_alone([*dict.fromkeys(first), *self.indices])
-        ends = self._with_single(ends, reads, failed)
+        self._tell_epoch(0)
+        single_process = OneProcess(self.wish, self.subject, self.bench, self.indices, self.collate, self._id)
+        reads = single_process.read_twice([*dict.fromkeys(first), *self.indices])
+        ends = self._with_single(ends, single_process)
         yield ends
         single = {name: samples[0] for name, samples in reads.items()}
         fields = fixed_fields(reads)
@@ -339,68 +337,17 @@ class _Examination:
         wanted = set(ids)
         return [name for name in self.indices if self._id(name) in wanted]
 
-    def _read_alone(self, names: Sequence[Index]) -> tuple[dict[Index, list[Digests]], dict[Index, str]]:
-        """Each sample twice in this process, under different seeds; and the types of errors. In order, until time is up."""
-        reads: dict[Index, list[Digests]] = {}
-        failed: dict[Index, str] = {}
-        deadline = time.monotonic() + self.wish.walk_s / 2
-        self._tell_epoch(0)
-        for name in dict.fromkeys(names):
-            if reads and time.monotonic() > deadline:
-                break
-            try:
-                reads[name] = [self._read(name, seed) for seed in (1, 2)]
-            except Exception as error:
-                failed[name] = type(error).__name__
-        return reads, failed
-
-    def _read(self, name: Index, seed: int) -> Digests:
-        row = name if isinstance(name, int) else None
-        with self.bench.holding(row, self._id(name)):
-            self.bench.reseed(self.wish.seed, seed, name)
-            sample = self.subject.read(self.indices[name], self.bench.enter)
-            self.bench.stop_listening()
-            return digest_fields(sample)
-
-    def _with_single(self, ends: WorkerEnds, reads: Mapping[Index, Any], failed: Mapping[Index, str]) -> WorkerEnds:
+    def _with_single(self, ends: WorkerEnds, single_process: OneProcess) -> WorkerEnds:
         """The ends and errors, with what one process makes of the same samples."""
+
+        def judge(one: WorkerEnd | WorkerError) -> InOneProcess:
+            return single_process.judge(one, self._names(one.sample_ids))
+
         return dataclasses.replace(
             ends,
-            ends=tuple(dataclasses.replace(end, in_one_process=self._alone(end, reads, failed)) for end in ends.ends),
-            errors=tuple(
-                dataclasses.replace(error, in_one_process=self._alone(error, reads, failed)) for error in ends.errors
-            ),
+            ends=tuple(dataclasses.replace(end, in_one_process=judge(end)) for end in ends.ends),
+            errors=tuple(dataclasses.replace(error, in_one_process=judge(error)) for error in ends.errors),
         )
-
-    def _alone(self, one: WorkerEnd | WorkerError, reads: Mapping[Index, Any], failed: Mapping[Index, str]) -> Any:
-        names = self._names(one.sample_ids)
-        if any(name in failed for name in names):
-            return "same"
-        if not names or any(name not in reads for name in names):
-            return "fine" if one.stage == "worker_init_fn" else "unknown"
-        if one.stage == "collate" and self.collate is not None:
-            with self.bench.holding(None, None, stage="collate"):
-                try:
-                    samples = [self.subject.read(self.indices[name]) for name in names]
-                    self.collate(samples if self.subject.joins_samples else samples[0])
-                except Exception:
-                    return "same"
-        if one.stage == "sample" and any(reads[name][0] != reads[name][1] for name in names):
-            return self._alone_by_chance(one, names)
-        return "fine"
-
-    def _alone_by_chance(self, one: WorkerEnd | WorkerError, names: Sequence[Index]) -> Any:
-        """Of samples with random steps: the draw that failed may not have come up in this process yet."""
-        deadline = time.monotonic() + self.wish.walk_s / 4
-        for seed in range(3, MAX_DRAWS):
-            if time.monotonic() > deadline:
-                break
-            try:
-                self._read(names[seed % len(names)], seed)
-            except Exception:
-                return "same"
-        is_often = isinstance(one, WorkerError) and one.num_errors >= OFTEN
-        return "fine" if is_often else "unknown"
 
     def _explain(
         self, found: Mapping[str, Sequence[Index]], single: Mapping[Index, Digests]
@@ -442,7 +389,7 @@ class _Examination:
         walks, error = [], None
         for seed in (1, 2):
             self._tell_epoch(0)
-            found, error = self._stream_alone(seed)
+            found, error = read_stream(self.wish, self.subject, self.bench, seed)
             walks.append(found)
             if error is not None:
                 break
@@ -464,25 +411,6 @@ class _Examination:
             fixed_fields=(),
             errors=tuple(one for one in ends.errors if one.in_one_process == "fine"),
         )
-
-    def _stream_alone(self, seed: int) -> tuple[list[str | None] | None, BaseException | None]:
-        """Digests of all samples of the stream in this process; None if it did not end within the limits."""
-        self.bench.reseed(self.wish.seed, seed, "stream")
-        digests: list[str | None] = []
-        limit = self.wish.max_samples * self.wish.num_workers
-        deadline = time.monotonic() + self.wish.walk_s / 2
-        stream = iter(self.subject.dataset)
-        while len(digests) < limit and time.monotonic() < deadline:
-            with self.bench.holding(len(digests), None, stage="stream"):
-                try:
-                    sample = next(stream)
-                except StopIteration:
-                    return digests, None
-                except Exception as error:
-                    return None, error
-                self.bench.stop_listening()
-                digests.append(whole_digest(digest_fields(sample)))
-        return None, None
 
 
 def _failed(events: Iterable[Event]) -> Iterator[tuple[Event, list[Index]]]:

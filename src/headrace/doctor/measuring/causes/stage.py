@@ -17,6 +17,8 @@ __all__ = ["costly_handover", "stage_causes", "unexplained"]
 
 MOST_OF_SAMPLE = 0.6
 """Part of the data set's time from which one stage in it is named, where only all of it could be left out."""
+LEAST_PART = 0.03
+"""Part of a step that handing over must take to be called its limit."""
 WORDS: dict[Stage, str] = {
     "read": "Reading",
     "decode": "Decoding",
@@ -75,17 +77,29 @@ def costly_handover(m: Measurement) -> CauseFound | None:
     typical_s = waiting.quantiles[0].wait_s
     # Ready for longer than the wait itself: it was there when it was asked for.
     was_there = waiting.ready_ahead_s > 2 * typical_s
-    if not was_there or typical_s < 0.03 * d.total_s.value or typical_s < 0.5 * d.waiting_s.value:
+    if not was_there or typical_s < LEAST_PART * d.total_s.value or typical_s < 0.5 * d.waiting_s.value:
+        return None
+    won = loop_gain(m, Estimate(value=math.inf), in_loop=True)
+    if won.value < LEAST_PART or not _hands_over_itself(m):
         return None
     return CauseFound(
         cause="handover",
         text=f"A batch is ready {seconds_text(waiting.ready_ahead_s)} before it is asked for, and taking it over takes "
         f"{seconds_text(typical_s)} of every step all the same: {WORDS['handover'].lower()} is the limit.",
-        gain=loop_gain(m, Estimate(value=math.inf), in_loop=True),
+        gain=won,
         basis="accounted",
         evidence=evidence(m, "I", "I accounted"),
         remedy=remedies_for("handover", m, None, cores_are_busy=False),
     )
+
+
+def _hands_over_itself(m: Measurement) -> bool:
+    """False if on a busy machine handing over hardly computes: then the loop waited for a core."""
+    row = next((row for row in m.stages if row.stage == "handover"), None)
+    d = m.decomposition
+    if m.preflight.noise in {"quiet", "unknown"} or row is None or row.cpu_ms is None or d is None:
+        return True
+    return row.cpu_ms / 1e3 * (m.batch_size or 1) >= LEAST_PART * d.total_s.value
 
 
 def _text(m: Measurement, stage: Stage, row: StageRow | None, loader_gain: Estimate, *, tried: Stage | None) -> str:
