@@ -49,3 +49,9 @@ def test_every_page_of_the_guide_is_in_the_index():
     index = ROOT / "docs/index.md"
     listed = {(index.parent / link.partition("#")[0]).resolve() for link in links(index)}
     assert set((ROOT / "docs/guide").glob("*.md")) <= listed
+
+
+def test_every_question_is_in_the_list_of_questions():
+    index = ROOT / "docs/guide/questions/index.md"
+    listed = {(index.parent / link.partition("#")[0]).resolve() for link in links(index)}
+    assert set(index.parent.glob("*.md")) - {index} <= listed
