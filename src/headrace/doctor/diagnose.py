@@ -138,7 +138,8 @@ def diagnose(
     if not options.select:
         findings = standing(chosen, findings)
     findings.sort(key=lambda row: (SEVERITIES.index(row.severity), row.code))
-    needs_samples = any(SampleReads in rule.needs for rule in chosen)
+    # Whatever was selected: rules that ask other experiments are silent, too, about a loader that delivers nothing.
+    needs_samples = SampleReads in gathered.evidence or any(SampleReads in rule.needs for rule in chosen)
     is_conclusive = bool(cleared) and (not needs_samples or _saw_enough(gathered))
     return Report(
         tool=f"headrace {__version__}",

@@ -9,6 +9,7 @@ import pytest
 
 from headrace.doctor.diagnose import Options, diagnose
 from headrace.doctor.evidence import CollateTrial, ContractCheck, LoaderFacts, SampleReads, WorkerStreams
+from headrace.doctor.report.text import render
 from headrace.doctor.rule import Finding, Fix, Rule
 from headrace.errors import ConfigurationError, ContractFileError, TargetError
 
@@ -111,6 +112,27 @@ def test_silence_counts_only_if_something_could_be_examined(report_on, code, ver
     report = report_on(code, silent("HR801", SampleReads))
     assert report.verdict == verdict
     assert report.exit_status == {"clean": 0, "inconclusive": 3}[verdict]
+
+
+NOTHING = """
+from torch.utils.data import DataLoader, Dataset
+
+class Rows(Dataset):
+    def __len__(self):
+        return 40
+    def __getitem__(self, index):
+        return self.labels[index]
+
+def make():
+    return DataLoader(Rows(), batch_size=8)
+"""
+
+
+@pytest.mark.slow
+def test_no_selection_of_rules_passes_a_loader_that_delivers_nothing(write_target):
+    report = diagnose(write_target(NOTHING), Options(select=("HR705",)), command="headrace diagnose")
+    assert (report.verdict, report.exit_status) == ("inconclusive", 3)
+    assert "40 error. headrace diagnose" in render(report, width=400)
 
 
 @pytest.mark.slow

@@ -8,10 +8,15 @@ from headrace.doctor.lab.outside import Budget, Lab
 from headrace.doctor.probes.streams import CompareStreams, compare
 
 
-def tagged(streams):
+def tagged(streams, keys=None):
     """The streams of several workers as a loader interleaves them."""
     longest = max(map(len, streams), default=0)
-    return [(worker, stream[i]) for i in range(longest) for worker, stream in enumerate(streams) if i < len(stream)]
+    return [
+        (worker, stream[i], (keys or {}).get(stream[i]))
+        for i in range(longest)
+        for worker, stream in enumerate(streams)
+        if i < len(stream)
+    ]
 
 
 contents = st.lists(st.text("abc", max_size=3), max_size=30)
@@ -48,6 +53,12 @@ def test_of_unfinished_streams_the_same_sample_at_the_same_place_is_a_repeat(len
     assert found.first_duplicate == "0: " + " and ".join(
         f"sample 0 of worker {worker}" for worker in range(num_workers)
     )
+
+
+def test_a_repeat_is_named_by_the_key_that_the_sample_carries():
+    keys = {"9f2c": "shard-3/clip7", "77aa": "shard-3/clip8"}
+    found = compare(["9f2c", "77aa"], tagged([["9f2c", "77aa"]] * 2, keys), num_workers=2, is_complete=True)
+    assert found.first_duplicate == "shard-3/clip7: sample 0 of worker 0 and sample 0 of worker 1"
 
 
 def test_content_without_a_digest_is_no_repeat():

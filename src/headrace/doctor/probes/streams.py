@@ -16,15 +16,16 @@ from headrace.doctor.evidence import WorkerStreams
 from headrace.doctor.lab.bench import Bench
 from headrace.doctor.probes.digests import digest as digest_of
 from headrace.doctor.subject import Subject
-from headrace.doctor.subject.walking import end_pass
+from headrace.doctor.subject.walking import end_pass, key_in
+from headrace.errors import SampleId
 
 __all__ = ["CompareStreams", "compare"]
 
 MAX_S = 8.0
 """Seconds for each of the two walks, the first sample not counted: enough for thousands of samples of most streams."""
 
-Tagged = tuple[int, str | None]
-"""(worker, digest of one sample); None: its content has no digest."""
+Tagged = tuple[int, str | None, SampleId | None]
+"""(worker, digest of one sample, the key that it carries); None: its content has no digest; it carries none."""
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
@@ -44,7 +45,7 @@ class CompareStreams:
         single, single_ended = self._walk(subject, bench, 0)
         tagged, tagged_ended = self._walk(subject, bench, self.num_workers)
         yield compare(
-            [digest for _, digest in single],
+            [digest for _, digest, _ in single],
             tagged,
             num_workers=self.num_workers,
             is_complete=single_ended and tagged_ended,
@@ -74,7 +75,7 @@ def _tag(sample: Any) -> Tagged:
     from torch.utils.data import get_worker_info
 
     info = get_worker_info()
-    return (0 if info is None else info.id), digest_of(sample)
+    return (0 if info is None else info.id), digest_of(sample), key_in(sample)
 
 
 def compare(
@@ -87,8 +88,11 @@ def compare(
     is unique within its worker and stands at the same place in another one.
     """
     streams: list[list[str | None]] = [[] for _ in range(num_workers)]
-    for worker, digest in tagged:
+    keys: dict[str | None, SampleId] = {}
+    for worker, digest, key in tagged:
         streams[worker].append(digest)
+        if key is not None:
+            keys.setdefault(digest, key)
     duplicates = _beyond_single(single, streams) if is_complete else _at_same_place(streams)
     first = next(iter(duplicates), None)
     return WorkerStreams(
@@ -96,7 +100,7 @@ def compare(
         per_worker=tuple(map(len, streams)),
         num_single=len(single),
         num_duplicated=sum(duplicates.values()),
-        first_duplicate=None if first is None else f"{first}: {_places(first, streams)}",
+        first_duplicate=None if first is None else f"{keys.get(first, first)}: {_places(first, streams)}",
         is_complete=is_complete,
     )
 

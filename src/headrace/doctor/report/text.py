@@ -195,7 +195,14 @@ class _Page:
         examined, total = report.target.get("examined"), report.target.get("num_samples")
         if report.verdict == "inconclusive":
             longer = "Nothing to fix so far; a longer run would also be judged on its speed."
-            return self.wrap(longer if _lacks_speed_alone(report) else "Remove what stopped it and run it again.")
+            if _lacks_speed_alone(report):
+                return self.wrap(longer)
+            reads = next((run for run in report.runs if run.name == "reads" and ";" in run.detail), None)
+            if reads is not None and all(run.outcome == "done" for run in report.runs):
+                spec = report.target.get("spec")
+                told = f"Samples that were tried: {reads.detail}. headrace diagnose {spec} --select HR1 names them."
+                return self.wrap(told)
+            return self.wrap("Remove what stopped it and run it again.")
         if report.ignored or report.known:
             return []
         if examined is not None and total is None:

@@ -32,8 +32,8 @@ class StuckSample(Rule):
         """
     needs = (SampleReads,)
     fix = Fix(
-        text="Look at the innermost line of the stack. Until it is mended, let the loader give up with a stack dump "
-        "instead of waiting for ever.",
+        text="Look at the innermost line of the stack. Until it is mended, let the loader give up with an "
+        "error instead of waiting for ever.",
         safety="same data; the run ends at the stuck sample instead of hanging",
         snippet="loader = DataLoader(dataset, num_workers=2, timeout=60)  # seconds",
     )

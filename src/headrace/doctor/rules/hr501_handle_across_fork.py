@@ -39,9 +39,9 @@ class HandleAcrossFork(Rule):
         text="Open it in the worker: keep the path, and open at the first read.",
         safety="same data; each worker has a handle of its own",
         snippet="def __getitem__(self, index):\n"
-        "    if self.file is None:  # None until a worker reads its first sample\n"
-        "        self.file = h5py.File(self.path)\n"
-        "    return self.file['images'][index]",
+        "    if self.pid != os.getpid():  # None at first; then that of the process that opened it\n"
+        "        self.file, self.pid = open_archive(self.path), os.getpid()\n"
+        "    return read_sample(self.file, index)",
     )
     references = (
         "pytorch#11887",

@@ -79,7 +79,7 @@ class OversizedDecode(Rule):
                 where=look.path,
                 evidence={
                     "ratio": round(ratio, 1),
-                    "decode_share": round(decode_s / wall_s, 3),
+                    "decode_share": round(share / 100, 3),
                     "decode_ms": round(1e3 * decode_s / len(large), 2),
                     "gain": None if gain is None else round(gain, 2),
                 },
