@@ -39,7 +39,7 @@ class HandleAcrossFork(Rule):
         text="Open it in the worker: keep the path, and open at the first read.",
         safety="same data; each worker has a handle of its own",
         snippet="def __getitem__(self, index):\n"
-        "    if self.pid != os.getpid():  # None at first; then that of the process that opened it\n"
+        "    if self.pid != os.getpid():  # this process has not opened it\n"
         "        self.file, self.pid = open_archive(self.path), os.getpid()\n"
         "    return read_sample(self.file, index)",
     )
