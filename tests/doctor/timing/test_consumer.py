@@ -196,7 +196,7 @@ def test_the_file_of_the_loader_is_not_executed_twice(train_file):
         torch.empty(2, device="meta"),
         np.zeros((3, 4)),
         np.array(["a", "b"]),
-        np.array([object()]),
+        np.array([object], dtype=object),
         np.zeros(3, dtype=[("a", "i4")]),
         None,
         "text",
