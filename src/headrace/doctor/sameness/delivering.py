@@ -159,6 +159,8 @@ class WalkDelivery:
                 refused=(*refused, *(one for one in left_out if one is not None)),
                 form=_forms(batch) if self.wants_batches and not is_cut else {},
                 digests=exact_digests(batch) if self.wants_batches and not is_cut else {},
+                is_at_once=getattr(item, "is_at_once", False),
+                undivided=getattr(item, "undivided", ""),
             )
             num_samples += len(kept)
             if is_cut:
