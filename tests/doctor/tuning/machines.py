@@ -85,7 +85,7 @@ class MadeUpRig:
         self.proven.append(setting)
         self.compared.append(max_samples)
         if self.late_above is not None and (max_samples or math.inf) > self.late_above:
-            self.left_s -= budget_s if budget_s < 20 else 20
+            self.left_s -= min(20, budget_s)
             return Proof(same_data="unproven", says="its share of the budget was spent", is_unfinished=True)
         self.left_s -= min(budget_s, 5.0)
         return self.proofs.get(self._number(setting), Proof(same_data="proven", says="proven E0-E4"))

@@ -61,8 +61,9 @@ class Notebook:
         return next((key for key, one in self._entries.items() if one.proof and one.proof.is_unfinished), None)
 
     def gives(self, setting: Setting) -> float | None:
-        """Median rate of its trials of the loader alone."""
-        return _median([one.rate_per_s for one in self[setting].trials if one.kind == "L"])
+        """Median rate of the loader alone."""
+        entry = self[setting]
+        return _median(entry.supplies or [one.rate_per_s for one in entry.trials if one.kind == "L"])
 
     def note(self, trial: Trial) -> None:
         """Keeps a trial of the search."""

@@ -93,9 +93,13 @@ class Pace:
         return max(PROOF_SHARE * self.wishes.budget_s, 2 * self.start_s)
 
     def most_proof_s(self, num_finalists: int) -> float:
-        """Seconds after which a proof is left: all that the confirmation of so many settings does not need."""
+        """Seconds after which a proof is left: all that the confirmation of so many settings does not need.
+
+        Of the first one half of what is left in any case: without a proof there is nothing to confirm.
+        """
         left_s = self.rig.left_s - RESERVE * self.wishes.budget_s
-        return max(self.proof_s, left_s - (self.rest_s(num_finalists) - self.proof_s))
+        spare_s = left_s - (self.rest_s(num_finalists) - self.proof_s)
+        return max(self.proof_s, spare_s, 0.5 * left_s if num_finalists == 1 else 0.0)
 
     def num_compared(self, rate_per_s: float, sample_bytes: float) -> int:
         """Samples of each epoch that a proof can walk in its time.

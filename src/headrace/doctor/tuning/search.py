@@ -121,11 +121,9 @@ class Search:
             )
             self.longest_proof_s = max(self.longest_proof_s, before_s - self.pace.rig.left_s)
             fewer = max(min(number, self.facts.num_samples or number) // FEWER, self._fewest)
-            if (
-                not proof.is_unfinished
-                or fewer >= number
-                or not self.pace.has_time(self.pace.rest_s(num_finalists) / HOPE)
-            ):
+            # Without one that is proven there is nothing else to spend time on.
+            needed_s = self.pace.start_s if num_finalists == 1 else self.pace.rest_s(num_finalists)
+            if not proof.is_unfinished or fewer >= number or not self.pace.has_time(needed_s):
                 return proof
             number = fewer
 
