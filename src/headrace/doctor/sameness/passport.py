@@ -62,7 +62,7 @@ class Batch:
     digests: Fields = dataclasses.field(default_factory=dict)
     """Field of the batch -> digest of its bytes."""
     is_at_once: bool = False
-    """True: the data set was asked for all its rows at once."""
+    """True: the data set was asked for all its rows at once, and made one batch of them."""
     undivided: str = ""
     """Why it could not be divided into samples, and counts as one. Empty: it was divided."""
 
@@ -162,7 +162,7 @@ class Passport:
 
     @property
     def is_at_once(self) -> bool:
-        """True if the data set was asked for several rows at once."""
+        """True if the data set makes whole batches."""
         return any(batch.is_at_once for epoch in self.epochs for batch in epoch.batches)
 
     @property

@@ -75,7 +75,7 @@ class HandedOver:
     notes: list[Note]
     batch: Any
     is_at_once: bool = False
-    """True: the data set was asked for all its rows at once, and made the batch of them."""
+    """True: the data set was asked for all its rows at once, and made one batch of them, no list of samples."""
     undivided: str = ""
     """Why it could not be divided into the rows that were asked for; then one note stands for all. Empty: it was."""
 
@@ -214,7 +214,7 @@ class Observer:
             with self._doing("collate"):
                 batch = self._user_collate(samples)
         self._write("batch", number=len(several))
-        return HandedOver(notes, batch, number is not None, undivided)
+        return HandedOver(notes, batch, number is not None and self._divide.is_joined is not False, undivided)
 
     def _freeze(self) -> None:
         """Sets every generator back. What a data set makes on first use is searched for in the first samples."""
