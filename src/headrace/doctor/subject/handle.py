@@ -131,6 +131,15 @@ class Subject:
         return "join" not in self.cannot
 
     @property
+    def takes_lists(self) -> bool:
+        """True if a sampler of batches hands its lists to the data set (`batch_size=None`), which makes the batches."""
+        return (
+            self.loader is not None
+            and attribute(self.loader, "batch_sampler") is None
+            and is_instance(attribute(self.loader, "sampler"), "torch.utils.data", "BatchSampler")
+        )
+
+    @property
     def drop_last(self) -> bool:
         """True if the incomplete last batch is left out."""
         return self._kind.drop_last
@@ -202,7 +211,7 @@ class Subject:
             return self._read_plan(self._plan, index, enter, seed)
         if self.loader is not None and self.joins_samples and callable(getattr(self.dataset, "__getitems__", None)):
             return self._only(self.dataset.__getitems__([index]))
-        if not self._takes_lists:
+        if not self.takes_lists:
             return self.dataset[index]
         try:
             return self.dataset[index]
@@ -216,15 +225,6 @@ class Subject:
         """The one sample of a batch of one row."""
         parts = self._divide(made, 1)
         return made[0] if parts is None else parts[0]
-
-    @property
-    def _takes_lists(self) -> bool:
-        """True if a sampler of batches hands its lists to the data set."""
-        return (
-            self.loader is not None
-            and attribute(self.loader, "batch_sampler") is None
-            and is_instance(attribute(self.loader, "sampler"), "torch.utils.data", "BatchSampler")
-        )
 
     @staticmethod
     def _read_plan(plan: Plan, index: int, enter: Enter | None, seed: int) -> Any:
