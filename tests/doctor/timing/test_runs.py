@@ -19,7 +19,7 @@ from headrace.doctor.timing.runs import TimedRun
 from headrace.doctor.timing.setting import Setting
 
 sys.path.insert(0, str(pathlib.Path(__file__).parent))
-from rows import Batches, Rows, Stream, join_lists, set_up
+from rows import Batches, Lists, Rows, Stream, join_lists, set_up
 
 pytestmark = pytest.mark.filterwarnings("ignore:'set_vital' is deprecated")  # StatefulDataLoader's constructor
 FIVE_MS = Emulated(step_s=0.005, is_busy=False)
@@ -51,6 +51,7 @@ LOADERS = {
     "short last": lambda: DataLoader(Rows(62), batch_size=4),
     "no batching": lambda: DataLoader(Rows(), batch_size=None),
     "batch sampler": lambda: DataLoader(Rows(), batch_sampler=BatchSampler(RandomSampler(Rows()), 4, True)),
+    "whole batches": lambda: whole_batches(),
     "own collate": lambda: DataLoader(Rows(), batch_size=4, collate_fn=join_lists),
     "stream": lambda: DataLoader(Stream(), batch_size=4),
     "stateful": lambda: StatefulDataLoader(Rows(), batch_size=4),
@@ -71,6 +72,14 @@ WITH_WORKERS = {
     "our threads": lambda: hr.DataLoader(Rows(), batch_size=4, num_workers=2, runner="threads", seed=1),
     "our stream": lambda: hr.DataLoader(Stream(), batch_size=4, num_workers=2, seed=1),
 }
+
+
+def whole_batches():
+    return DataLoader(Lists(), sampler=BatchSampler(RandomSampler(Lists()), 4, False), batch_size=None)
+
+
+def test_the_samples_of_whole_batches_are_counted(timed):
+    assert set(timed(whole_batches(), "L").steps.num_samples) == {4}
 
 
 @pytest.mark.parametrize("kind", ["L", "C", "I"])

@@ -47,7 +47,10 @@ class MadeUpRig:
         seed=0,
         slow_from=10**9,
         kinds_that_fail=(),
+        late_above=None,
     ):
+        self.late_above = late_above
+        self.compared: list[int | None] = []
         self.kinds_that_fail = kinds_that_fail
         self.slow_from = slow_from
         self.facts, self.compute, self.round_s = facts, compute, round_s
@@ -79,9 +82,12 @@ class MadeUpRig:
         )
 
     def prove(self, setting, *, budget_s, max_samples):
-        del max_samples
-        self.left_s -= min(budget_s, 5.0)
         self.proven.append(setting)
+        self.compared.append(max_samples)
+        if self.late_above is not None and (max_samples or math.inf) > self.late_above:
+            self.left_s -= min(20, budget_s)
+            return Proof(same_data="unproven", says="its share of the budget was spent", is_unfinished=True)
+        self.left_s -= min(budget_s, 5.0)
         return self.proofs.get(self._number(setting), Proof(same_data="proven", says="proven E0-E4"))
 
     def memory(self, setting, *, window_s):

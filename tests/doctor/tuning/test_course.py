@@ -51,8 +51,41 @@ def test_a_present_setting_that_is_enough_is_kept_without_a_search():
     tried = course(need=300)
     choice = tried.run()
     assert (choice.outcome, choice.meets_need) == ("keep", True)
-    assert {setting for kind, setting in tried.pace.rig.measured} == {AS_IT_IS}
+    assert {setting for kind, setting in tried.pace.rig.measured} == {AS_IT_IS, Setting(num_workers=0)}
+    assert [one for _, one in tried.pace.rig.measured].count(Setting(num_workers=0)) == 1
     assert not tried.pace.rig.proven
+    assert choice.simpler is None
+
+
+@pytest.mark.parametrize("known", [{"need": 80}, {"compute": 80}])
+def test_workers_that_nobody_needs_are_told_after_one_look(known):
+    tried = course(**known)
+    choice = tried.run()
+    assert (choice.outcome, choice.meets_need, choice.simpler) == ("keep", True, Setting(num_workers=0))
+    assert [one for _, one in tried.pace.rig.measured].count(Setting(num_workers=0)) == 1
+
+
+def test_a_loader_without_workers_is_not_looked_at_without_them():
+    facts = LoaderNow(**{**{key: getattr(FACTS, key) for key in FACTS.__slots__}, "present": Setting(num_workers=0)})
+    tried = course(need=80, facts=facts)
+    assert tried.run().simpler is None
+    assert {setting for _, setting in tried.pace.rig.measured} == {AS_IT_IS}
+
+
+def test_a_proof_that_takes_too_long_is_tried_again_with_fewer_samples():
+    tried = course(need=700, late_above=500)
+    assert tried.run().setting == Setting(num_workers=4)
+    first, second = tried.pace.rig.compared[:2]
+    assert first is None or first > 500 >= second
+
+
+def test_where_only_the_proof_did_not_come_to_its_end_more_time_is_asked_for():
+    tried = course(need=700, late_above=1)
+    choice = tried.run()
+    assert (choice.outcome, choice.setting, choice.meets_need) == ("inconclusive", None, None)
+    assert "no time to compare the data of num_workers=2 -> 4" in choice.why
+    assert "--budget" in choice.why
+    assert tried.pace.rig.left_s >= 0
 
 
 def test_the_simplest_that_is_enough_is_chosen():
@@ -117,7 +150,13 @@ def test_a_budget_that_is_too_short_is_said_before_it_is_spent():
     choice = tried.run()
     assert choice.outcome == "inconclusive"
     assert "--budget" in choice.why
+    assert "gave" not in choice.why
     assert tried.pace.rig.left_s > 10
+
+
+def test_a_budget_that_is_too_short_does_for_a_look_at_no_workers():
+    why = course({**RATES, 0: 4000}, need=700, budget=20.0).run().why
+    assert "in one round num_workers=2 -> 0 gave 10." in why or "gave 9.9" in why
 
 
 @pytest.mark.parametrize("budget", [60, 120, 300, 1000])

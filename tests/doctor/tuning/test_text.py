@@ -121,8 +121,15 @@ def test_what_is_kept_is_said_in_a_line():
     kept = dataclasses.replace(FOUND, choice=choice, gain=None, edit=None, says="as it is")
     text = render(kept)
     assert text.startswith("VERDICT  keep what you have: it meets the need\n")
-    assert "simpler  num_workers=2 -> 1 would do as well" in text
+    looked_at = "simpler num_workers=2 -> 1 seems to do as well, by one round; headrace compare train.py:make_loader"
+    assert f"{looked_at} --workers 2,1 says whether its data are the same" in " ".join(text.split())
     assert kept.exit_status == 0
+
+
+def test_a_simpler_setting_whose_data_were_compared_would_do():
+    choice = Choice(outcome="keep", setting=None, meets_need=True, why="it meets the need", simpler=FOUR)
+    text = render(dataclasses.replace(FOUND, choice=choice, gain=None, edit=None, says="as it is"))
+    assert "simpler  num_workers=2 -> 4 would do as well" in text
 
 
 def test_what_is_kept_though_it_is_not_enough_says_what_binds():

@@ -177,6 +177,8 @@ class _Pair:
         passports = (self.a.passport, self.b.passport)
         if not any(one.traits.random for one in passports) or not all(one.introduction.can_freeze for one in passports):
             return False
+        if any(one.undivided for one in passports):
+            return False
         (answer,) = (one for one in self._compare().levels if one.level == "E4")
         return answer.verdict == "not comparable"
 

@@ -52,7 +52,7 @@ def compare_passports(
     """
     asked = frozenset(levels)
     work = _Comparison(a, b)
-    results = {level: work.result(level) if level in asked else _not_asked(level) for level in LEVELS}
+    results = {level: work.answer(level) if level in asked else _not_asked(level) for level in LEVELS}
     return Equivalence(
         side_a=_side(a, specs[0]),
         side_b=_side(b, specs[1]),
@@ -96,8 +96,23 @@ class _Comparison:
         self.pairs: list[Pairs] = [pair_up(self.ids, one, other) for one, other in self.epochs]
         self.policy: Policy | None = None
 
+    def answer(self, level: Level) -> LevelResult:
+        """Returns the answer at one level: none where one side's samples cannot be seen."""
+        reasons = {name: side.undivided for name, side in (("A", self.a), ("B", self.b)) if side.undivided}
+        if not reasons or level == "E5" or (level == "E4" and not self.random):
+            return self.result(level)
+        if len(reasons) == 2:
+            # Equal batches are equal samples. Batches of other rows may be of the same samples.
+            found = self.result(level)
+            if found.verdict != "differs" or level not in {"E0", "E1"}:
+                return found
+        name, reason = next(iter(reasons.items()))
+        return LevelResult(
+            level=level, verdict="not comparable", reason=f"the samples of {name} are not seen: {reason}"
+        )
+
     def result(self, level: Level) -> LevelResult:
-        """Returns the answer at one level."""
+        """Returns the answer at one level, of what counts as a sample."""
         if not any(epoch.samples for side in (self.a, self.b) for epoch in side.epochs):
             return self._nothing(level)
         if level in {"E0", "E1"}:

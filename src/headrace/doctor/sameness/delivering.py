@@ -30,9 +30,11 @@ from headrace.doctor.walks.journal import read_journal
 from headrace.doctor.walks.observer import Note, Telling
 from headrace.errors import SampleId
 
-__all__ = ["Ended", "Followed", "Prepare", "Refused", "Shown", "WalkDelivery"]
+__all__ = ["SPENT", "Ended", "Followed", "Prepare", "Refused", "Shown", "WalkDelivery"]
 
 MESSAGE_CHARS = 200
+SPENT = "its share of the budget was spent"
+"""How the reason of a walk begins that was left for want of time."""
 Prepare = Callable[[Subject], Subject]
 
 
@@ -135,7 +137,7 @@ class WalkDelivery:
         for number in itertools.count():
             if number and time.monotonic() > deadline:
                 _leave(batches)
-                reason = f"its share of the budget was spent after {num_samples:,} samples of epoch {epoch}"
+                reason = f"{SPENT} after {num_samples:,} samples of epoch {epoch}"
                 yield Stopped(epoch=epoch, reason=reason, is_error=False)
                 return
             with bench.holding(None, None, stage=f"batch {number} of epoch {epoch}"):
@@ -159,6 +161,8 @@ class WalkDelivery:
                 refused=(*refused, *(one for one in left_out if one is not None)),
                 form=_forms(batch) if self.wants_batches and not is_cut else {},
                 digests=exact_digests(batch) if self.wants_batches and not is_cut else {},
+                is_at_once=getattr(item, "is_at_once", False),
+                undivided=getattr(item, "undivided", ""),
             )
             num_samples += len(kept)
             if is_cut:

@@ -61,6 +61,10 @@ class Batch:
     """Field of the batch -> dtype, shape, stride class, device; empty: not asked for."""
     digests: Fields = dataclasses.field(default_factory=dict)
     """Field of the batch -> digest of its bytes."""
+    is_at_once: bool = False
+    """True: the data set was asked for all its rows at once, and made one batch of them."""
+    undivided: str = ""
+    """Why it could not be divided into samples, and counts as one. Empty: it was divided."""
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
@@ -155,6 +159,16 @@ class Passport:
     follows_draws: bool = False
     """True if the draws of several workers were followed."""
     stopped: Stopped | None = None
+
+    @property
+    def is_at_once(self) -> bool:
+        """True if the data set makes whole batches."""
+        return any(batch.is_at_once for epoch in self.epochs for batch in epoch.batches)
+
+    @property
+    def undivided(self) -> str:
+        """Why a batch could not be divided into samples; empty: all were."""
+        return next((batch.undivided for epoch in self.epochs for batch in epoch.batches if batch.undivided), "")
 
     @property
     def refused(self) -> tuple[SampleId, ...]:

@@ -82,6 +82,10 @@ def _frozen(
     if unseeded & set(found.differing):
         reason = f"{_named(unseeded)} changes from read to read although every generator is set back"
         return _not_comparable(reason, found.num_compared), None
+    if a.is_at_once != b.is_at_once:
+        # A batch may draw for all its rows with one call, and then draws others for one row.
+        reason = "one data set is asked for whole batches and the other row by row: they need not draw alike"
+        return _not_comparable(reason, found.num_compared), None
     if a.introduction.draws_by_key != b.introduction.draws_by_key:
         # One that is seeded inside each sample, by key, does not listen to what is set back around it.
         reason = (

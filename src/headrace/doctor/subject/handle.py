@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 from headrace.contract import Contract
+from headrace.doctor.subject.dividing import Divider
 from headrace.doctor.subject.groups import loaders_in
 from headrace.doctor.subject.kind import CannotExamine, Collate
 from headrace.doctor.subject.kinds import ACCEPTED, find_kind
@@ -17,6 +18,7 @@ from headrace.doctor.subject.looking import (
     class_name,
     descends_from,
     function_name,
+    is_instance,
     layers,
     length,
     transform_slots,
@@ -63,6 +65,7 @@ class Subject:
         self._kind = kind
         self._target = target
         self._was_set_up = False
+        self._divide = Divider()
 
     def _make_plan(self) -> Plan:
         """Ids, paths and classes are what `headrace.DataLoader` says they are; nothing is read by it."""
@@ -126,6 +129,15 @@ class Subject:
     def joins_samples(self) -> bool:
         """False for a loader that hands over single samples (`batch_size=None`), or whose joining is inside it."""
         return "join" not in self.cannot
+
+    @property
+    def takes_lists(self) -> bool:
+        """True if a sampler of batches hands its lists to the data set (`batch_size=None`), which makes the batches."""
+        return (
+            self.loader is not None
+            and attribute(self.loader, "batch_sampler") is None
+            and is_instance(attribute(self.loader, "sampler"), "torch.utils.data", "BatchSampler")
+        )
 
     @property
     def drop_last(self) -> bool:
@@ -198,8 +210,21 @@ class Subject:
         if self._plan is not None and self._plan is self.dataset:
             return self._read_plan(self._plan, index, enter, seed)
         if self.loader is not None and self.joins_samples and callable(getattr(self.dataset, "__getitems__", None)):
-            return self.dataset.__getitems__([index])[0]
-        return self.dataset[index]
+            return self._only(self.dataset.__getitems__([index]))
+        if not self.takes_lists:
+            return self.dataset[index]
+        try:
+            return self.dataset[index]
+        except Exception:
+            # A data set that is asked for whole batches need not know how to answer for one row.
+            with contextlib.suppress(Exception):
+                return self._only(self.dataset[[index]])
+            raise
+
+    def _only(self, made: Any) -> Any:
+        """The one sample of a batch of one row."""
+        parts = self._divide(made, 1)
+        return made[0] if parts is None else parts[0]
 
     @staticmethod
     def _read_plan(plan: Plan, index: int, enter: Enter | None, seed: int) -> Any:

@@ -117,11 +117,12 @@ def key_in(sample: Any) -> SampleId | None:
     return None
 
 
-def split_batch(batch: Any, batch_size: int | None = None) -> list[Any] | None:
+def split_batch(batch: Any, batch_size: int | None = None, *, keeps_lists: bool = False) -> list[Any] | None:
     """Returns the samples of a batch; None where it is not plain which axis or list counts them.
 
     Plain is: every array has the same first dimension, and every list as many entries (or is itself made of such
-    arrays). `batch_size` excludes what has more.
+    arrays). `batch_size` excludes what has more. Fields of a list become a tuple, as torch's joining made lists of tuples;
+    `keeps_lists`: they were a list before, too.
     """
     if isinstance(batch, list) and batch and _is_unjoined(batch):
         return list(batch)
@@ -129,7 +130,7 @@ def split_batch(batch: Any, batch_size: int | None = None) -> list[Any] | None:
     if size is None or size == 0 or (batch_size is not None and size > batch_size):
         return None
     try:
-        return [_part(batch, index, size, is_whole=True) for index in range(size)]
+        return [_part(batch, index, size, is_whole=True, keeps_lists=keeps_lists) for index in range(size)]
     except _NotPlain:
         return None
 
@@ -185,17 +186,19 @@ def _values(batch: Any) -> Iterator[Any]:
             yield part
 
 
-def _part(value: Any, index: int, size: int, *, is_whole: bool = False) -> Any:
+def _part(value: Any, index: int, size: int, *, is_whole: bool = False, keeps_lists: bool = False) -> Any:
     shape = _shape(value)
     if shape is not None:
         if not shape or shape[0] != size:
             raise _NotPlain
         return value[index]
     if isinstance(value, Mapping):
-        return {name: _part(inner, index, size) for name, inner in value.items()}
+        return {name: _part(inner, index, size, keeps_lists=keeps_lists) for name, inner in value.items()}
     if isinstance(value, (list, tuple)) and value:
         if not is_whole and len(value) == size and not all(_counts(inner, size) for inner in value):
             return value[index]
-        parts = [_part(inner, index, size) for inner in value]
+        parts = [_part(inner, index, size, keeps_lists=keeps_lists) for inner in value]
+        if keeps_lists and isinstance(value, list):
+            return parts
         return type(value)(*parts) if hasattr(value, "_fields") else tuple(parts)
     raise _NotPlain

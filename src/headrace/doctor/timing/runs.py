@@ -189,7 +189,8 @@ class _Run:
         return resident
 
     def _counter(self) -> SampleCounter:
-        return SampleCounter(is_batched=self.subject.is_batched, batch_size=self.subject.batch_size)
+        subject = self.subject
+        return SampleCounter(is_batched=subject.is_batched or subject.takes_lists, batch_size=subject.batch_size)
 
     def _loop(self, crew: Crew, began_s: float) -> Loop:
         wish = self.wish

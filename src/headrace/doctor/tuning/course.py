@@ -10,22 +10,28 @@ import math
 import statistics
 from collections.abc import Callable, Sequence
 
+from headrace.doctor.statistics.interval import Interval
 from headrace.doctor.statistics.rounds import describe
 from headrace.doctor.timing.setting import AS_IT_IS, Setting
 from headrace.doctor.timing.timed import Kind
 from headrace.doctor.tuning.choice import Choice, Contender, bars, choose
 from headrace.doctor.tuning.confirmation import Confirmed, confirm
+from headrace.doctor.tuning.cost import cost_of
 from headrace.doctor.tuning.facts import LoaderNow
 from headrace.doctor.tuning.gain import expected_gain
+from headrace.doctor.tuning.halving import ENOUGH
 from headrace.doctor.tuning.model import Need
 from headrace.doctor.tuning.notebook import Notebook
 from headrace.doctor.tuning.pace import HOPE, LEAST_WINDOW_S, NUM_SUPPLY, Pace, Wishes
 from headrace.doctor.tuning.rig import Rig
-from headrace.doctor.tuning.search import Search
+from headrace.doctor.tuning.search import WORTH, Search
 from headrace.doctor.tuning.trial import Trial
 from headrace.errors import TargetError
 
 __all__ = ["Course"]
+
+FACTOR = 3.0
+"""A proof that did not come to its end surely does in so many times its time: it was to walk a fraction of the samples."""
 
 NUM_NEED = 3
 """Rounds of the training step alone."""
@@ -44,6 +50,7 @@ class Course:
         self.confirmed: Confirmed | None = None
         self.num_blocks = 0
         self.left_out: list[str] = []
+        self._longest_proof_s = 0.0
 
     @property
     def need_per_s(self) -> float | None:
@@ -70,6 +77,7 @@ class Course:
         if len(arms) > 1 and all(one.setting == AS_IT_IS for one in order if one.rates_per_s or one.failure):
             return self._too_short(len(arms))
         self.finalists = search.prove(order)
+        self._longest_proof_s = search.longest_proof_s
         self._confirm()
         return self._choose()
 
@@ -122,7 +130,38 @@ class Course:
         present = self.notes.contender(AS_IT_IS, self.need)
         if bars(present, need, self.pace.wishes.limits):
             return None
-        return choose(present, [], need_per_s=need, limits=self.pace.wishes.limits, as_fast=lambda _, __: False)
+        found = choose(present, [], need_per_s=need, limits=self.pace.wishes.limits, as_fast=lambda _, __: False)
+        return dataclasses.replace(found, simpler=self._without_workers(need))
+
+    def _without_workers(self, need_per_s: float) -> Setting | None:
+        """Workers that nobody needs: one look at the loader without them, which is enough to say that they may be."""
+        trial = self._look("I" if self.pace.wishes.has_step else "L")
+        if trial is None or trial.rate_per_s is None:
+            return None
+        if not self.pace.wishes.has_step:
+            return trial.setting if trial.rate_per_s >= ENOUGH * need_per_s else None
+        # The loop waits for each batch then: the need, which goes by batches that are made meanwhile, says nothing.
+        waits = Contender(
+            setting=trial.setting,
+            cost=cost_of(self.facts, trial.setting, batch_bytes=self.notes.batch_bytes),
+            supply_per_s=Interval(0.0, math.inf),
+            starved_share=trial.starved_share,
+            p99_wait_s=trial.p99_wait_s,
+            step_s=None if self.need is None else self.need.step_s,
+            same_data="proven",
+        )
+        return None if bars(waits, None, self.pace.wishes.limits) else trial.setting
+
+    def _look(self, kind: Kind) -> Trial | None:
+        """Runs the loader once without its workers; None: it has none, they cannot be left out, or there is no time."""
+        setting = self.facts.difference(Setting(num_workers=0))
+        has_workers = bool(self.facts.present.num_workers) and "workers" not in self.facts.cannot
+        if setting == AS_IT_IS or not has_workers or not self.pace.has_time(self.pace.round_s()):
+            return None
+        doing = f"a look at {self.facts.describe(setting)}"
+        trial = self.pace.measure(kind, setting, doing, self.pace.search_window_s)
+        self.notes.note(trial)
+        return trial
 
     @staticmethod
     def _is_settled(supplies: Sequence[float], need: float) -> bool:
@@ -165,11 +204,32 @@ class Course:
         used_s = self.pace.wishes.budget_s - self.pace.rig.left_s
         needed_s = 1.2 * (used_s + 2 * num_arms * self.pace.round_s() + self.pace.rest_s(1)) / 0.97
         why = f"the budget of {self.pace.wishes.budget_s:.0f} s is too short for rounds that tell settings apart"
+        trial, now = self._look("L"), self.notes.gives(AS_IT_IS)
+        if trial is not None and trial.rate_per_s and now and self._is_faster(trial.setting):
+            why += f", though in one round {self.facts.describe(trial.setting)} gave {_times(trial.rate_per_s / now)}"
         return Choice(
             outcome="inconclusive",
             setting=None,
             meets_need=None,
             why=f"{why}: --budget {math.ceil(needed_s / 60)}m would do",
+        )
+
+    def _is_faster(self, setting: Setting) -> bool:
+        rate, now = self.notes.gives(setting), self.notes.gives(AS_IT_IS)
+        return rate is None or now is None or rate > WORTH * now
+
+    def _unproven(self, setting: Setting) -> Choice:
+        """Nothing speaks against a faster setting but that the time did not do to compare its data."""
+        used_s = self.pace.wishes.budget_s - self.pace.rig.left_s
+        needed_s = 1.2 * (used_s + FACTOR * self._longest_proof_s + self.pace.rest_s(1)) / 0.97
+        rate, now = self.notes.gives(setting), self.notes.gives(AS_IT_IS)
+        gave = f", which gave {_times(rate / now)} in its trials" if rate and now else ""
+        return Choice(
+            outcome="inconclusive",
+            setting=None,
+            meets_need=None,
+            why=f"there was no time to compare the data of {self.facts.describe(setting)}{gave}: "
+            f"--budget {math.ceil(max(needed_s, self.pace.wishes.budget_s) / 60)}m would do",
         )
 
     def _settle_present(self) -> None:
@@ -203,6 +263,9 @@ class Course:
             return self.confirmed is not None and self.confirmed.as_fast(one.setting, other.setting)
 
         found = choose(present, others, need_per_s=self.need_per_s, limits=self.pace.wishes.limits, as_fast=as_fast)
+        late = self.notes.unfinished
+        if found.outcome == "keep" and not others and late is not None and self._is_faster(late):
+            return self._unproven(late)
         if not others and self.notes.has_wrong:
             return dataclasses.replace(found, why="of what is faster the data differ, or are not proven to be the same")
         return found
@@ -238,3 +301,7 @@ class Course:
         if self.notes[setting].memory == (None, None):
             self.pace.say(f"memory of {self.facts.describe(setting)}")
             self.notes[setting].memory = self.pace.rig.memory(setting, window_s=LEAST_WINDOW_S)
+
+
+def _times(ratio: float) -> str:
+    return f"{ratio:.1f} times as many samples/s"

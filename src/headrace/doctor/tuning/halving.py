@@ -14,7 +14,7 @@ from headrace.doctor.timing.setting import Setting
 from headrace.doctor.tuning.cost import Cost
 from headrace.doctor.tuning.trial import Trial
 
-__all__ = ["Ranked", "halve", "ranked"]
+__all__ = ["ENOUGH", "Ranked", "halve", "ranked"]
 
 ENOUGH = 1.1
 """A setting that supplies so many times the need in a trial is enough; that another supplies more is no merit."""

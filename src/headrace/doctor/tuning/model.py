@@ -57,6 +57,8 @@ class Proof:
     """`proven E0-E4 on all 40 samples, 2 epochs`; or the first difference; or why it could not be told."""
     first: Difference | None = None
     """None: nothing differs."""
+    is_unfinished: bool = False
+    """True: nothing but time was missing."""
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)

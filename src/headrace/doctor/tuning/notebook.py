@@ -55,6 +55,16 @@ class Notebook:
         """True if the data of a setting differ from those of the present one, or are not proven to be the same."""
         return any(one.proof is not None and one.proof.same_data != "proven" for one in self._entries.values())
 
+    @property
+    def unfinished(self) -> Setting | None:
+        """The first setting of which nothing but time was missing to compare the data."""
+        return next((key for key, one in self._entries.items() if one.proof and one.proof.is_unfinished), None)
+
+    def gives(self, setting: Setting) -> float | None:
+        """Median rate of the loader alone."""
+        entry = self[setting]
+        return _median(entry.supplies or [one.rate_per_s for one in entry.trials if one.kind == "L"])
+
     def note(self, trial: Trial) -> None:
         """Keeps a trial of the search."""
         entry = self[trial.setting]

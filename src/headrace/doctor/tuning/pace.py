@@ -20,8 +20,11 @@ NUM_SUPPLY = 4
 """Fresh rounds of the loader alone for each finalist; the loop's own rounds are many more."""
 PROOF_SHARE, RESERVE = 0.1, 0.03
 """Parts of the budget for each proof, and in which nothing is begun."""
-LEAST_START_S, NUM_CHILDREN = 6.0, 5
-"""Of a proof: seconds for its processes, imports and reads at least, and how many processes it starts."""
+LEAST_START_S, NUM_CHILDREN = 3.0, 5
+"""Of a proof: seconds for its imports, processes and reads at least, and how many processes it starts."""
+WALKS, DIGEST_S, HASHED_PER_S = 12.0, 2e-4, 5e8
+"""A proof walks six epochs at most. Each sample costs what the loader takes for it, in walks that are hooked, and so are no
+faster than half its rate; for each it digests the fields: seconds for one sample, and bytes per second."""
 RANKING = 0.5
 """Rounds that only rank settings may be shorter by so much."""
 LEAST_WINDOW_S = 0.4
@@ -88,6 +91,25 @@ class Pace:
     def proof_s(self) -> float:
         """Seconds that a proof may take."""
         return max(PROOF_SHARE * self.wishes.budget_s, 2 * self.start_s)
+
+    def most_proof_s(self, num_finalists: int) -> float:
+        """Seconds after which a proof is left: all that the confirmation of so many settings does not need.
+
+        Of the first one half of what is left in any case: without a proof there is nothing to confirm.
+        """
+        left_s = self.rig.left_s - RESERVE * self.wishes.budget_s
+        spare_s = left_s - (self.rest_s(num_finalists) - self.proof_s)
+        return max(self.proof_s, spare_s, 0.5 * left_s if num_finalists == 1 else 0.0)
+
+    def num_compared(self, rate_per_s: float, sample_bytes: float) -> int:
+        """Samples of each epoch that a proof can walk in its time.
+
+        Args:
+            rate_per_s: Samples per second of the slower of the two settings.
+            sample_bytes: Of one sample.
+        """
+        each_s = WALKS / max(rate_per_s, 1e-9) + 0.5 * WALKS * (DIGEST_S + sample_bytes / HASHED_PER_S)
+        return int(max(self.proof_s - self.start_s, 1.0) / each_s)
 
     def plan(self, num_wanted: int) -> tuple[Plan, float]:
         """How many finalists, in how many blocks, and how long the steady part of each round is to be."""

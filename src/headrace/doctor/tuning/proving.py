@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import dataclasses
 import importlib
+import time
 from collections.abc import Callable
 from typing import Any
 
 from headrace.doctor.evidence.equivalence import Equivalence, LevelResult
 from headrace.doctor.sameness.compare import Options, compare
+from headrace.doctor.sameness.delivering import SPENT
 from headrace.doctor.sameness.text import verdict_line
 from headrace.doctor.subject import Subject
 from headrace.doctor.timing.setting import Setting
@@ -16,6 +18,9 @@ from headrace.doctor.tuning.model import Proof
 from headrace.errors import HeadraceError
 
 __all__ = ["UnderSetting", "proof_of", "prove"]
+
+ALL = 0.95
+"""A comparison that took so much of its budget and told nothing was short of time."""
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -56,11 +61,15 @@ def prove(
         progress: Told what is being done.
     """
     options = Options(seed=seed, budget_s=budget_s, max_samples=max_samples)
+    start = time.monotonic()
     try:
         found = compare(target, target, options, prepare=(None, UnderSetting(setting)), progress=progress)
     except HeadraceError as error:
-        return Proof(same_data="unproven", says=error.what)
-    return proof_of(found, reshuffles=reshuffles)
+        proof = Proof(same_data="unproven", says=error.what)
+    else:
+        proof = proof_of(found, reshuffles=reshuffles)
+    is_late = proof.same_data == "unproven" and time.monotonic() - start > ALL * budget_s
+    return dataclasses.replace(proof, is_unfinished=proof.is_unfinished or is_late)
 
 
 def proof_of(found: Equivalence, *, reshuffles: bool = False) -> Proof:
@@ -87,7 +96,8 @@ def proof_of(found: Equivalence, *, reshuffles: bool = False) -> Proof:
             says=says.replace(" in A", " as it is").replace(" in B", " in this setting").removeprefix("not the same: "),
             first=None if level is None else level.first,
         )
-    return Proof(same_data="unproven", says=says.removeprefix("inconclusive: "))
+    is_unfinished = any(side.stopped.startswith(SPENT) for side in (found.side_a, found.side_b))
+    return Proof(same_data="unproven", says=says.removeprefix("inconclusive: "), is_unfinished=is_unfinished)
 
 
 def _without_later_order(found: Equivalence) -> Equivalence | None:

@@ -14,16 +14,19 @@ from headrace.doctor.tuning.cost import cost_of
 from headrace.doctor.tuning.facts import LoaderNow, includes
 from headrace.doctor.tuning.halving import Ranked, halve
 from headrace.doctor.tuning.lattice import coarse, fine, most_workers
+from headrace.doctor.tuning.model import Proof
 from headrace.doctor.tuning.notebook import Notebook
 from headrace.doctor.tuning.pace import HOPE, Pace
 from headrace.doctor.tuning.trial import Trial
 
-__all__ = ["Search"]
+__all__ = ["WORTH", "Search"]
 
 MOST_PROOFS = 5
 """Settings whose data are compared: where three of five differ, the fault is not theirs."""
-WALKS = 12.0
-"""A proof walks six epochs, and digests what it walks through."""
+FEWEST_BATCHES = 8
+"""Of each epoch that a proof walks, however slow they are."""
+FEWER = 4
+"""A proof that does not come to its end is tried once more with so many times fewer samples."""
 KNOB = 1.1
 """One more knob has to win so much in its trials, or it is not looked at any further."""
 WORTH = 1.03
@@ -37,6 +40,7 @@ class Search:
         self.pace, self.notes, self.need_per_s = pace, notes, need_per_s
         self.facts: LoaderNow = notes.facts
         self.left_out: list[str] = []
+        self.longest_proof_s = 0.0
 
     def arms(self) -> list[Setting]:
         """What the search begins with, the present setting first."""
@@ -101,12 +105,27 @@ class Search:
             rest_s = self.pace.rest_s(len(proven) + 1) / (1.0 if proven else HOPE)
             if (proven or wrong) and not self.pace.has_time(rest_s):
                 break
-            budget_s = self.pace.proof_s
-            self.pace.say(f"comparing the data of {self.facts.describe(setting)}")
-            proof = self.pace.rig.prove(setting, budget_s=budget_s, max_samples=self._num_compared(budget_s))
+            proof = self._prove(setting, len(proven) + 1)
             self.notes[setting].proof = proof
             (proven if proof.same_data == "proven" else wrong).append(setting)
         return proven
+
+    def _prove(self, setting: Setting, num_finalists: int) -> Proof:
+        """Compares few enough samples for it to end in time."""
+        number = self._num_compared(setting)
+        while True:
+            self.pace.say(f"comparing the data of {self.facts.describe(setting)}")
+            before_s = self.pace.rig.left_s
+            proof = self.pace.rig.prove(
+                setting, budget_s=self.pace.most_proof_s(num_finalists), max_samples=self._or_all(number)
+            )
+            self.longest_proof_s = max(self.longest_proof_s, before_s - self.pace.rig.left_s)
+            fewer = max(min(number, self.facts.num_samples or number) // FEWER, self._fewest)
+            # Without one that is proven there is nothing else to spend time on.
+            needed_s = self.pace.start_s if num_finalists == 1 else self.pace.rest_s(num_finalists)
+            if not proof.is_unfinished or fewer >= number or not self.pace.has_time(needed_s):
+                return proof
+            number = fewer
 
     def _worth(self, order: Sequence[Ranked]) -> list[Setting]:
         """Settings that are faster than the present one in their trials, the best first; if none is, the best of the others.
@@ -127,11 +146,15 @@ class Search:
         ]
         return statistics.median(rates) if rates else 0.0
 
-    def _num_compared(self, budget_s: float) -> int | None:
-        """Samples of each epoch that can be walked six times in the time; None: all."""
-        rate = self.notes[AS_IT_IS].trials[0].rate_per_s or 0.0
-        number = int(rate * max(budget_s - self.pace.start_s, 1.0) / WALKS)
-        number = max(number, 8 * (self.facts.batch_size or 1))
-        if self.facts.num_samples is not None and number >= self.facts.num_samples:
-            return None
-        return number
+    @property
+    def _fewest(self) -> int:
+        return FEWEST_BATCHES * (self.facts.batch_size or 1)
+
+    def _num_compared(self, setting: Setting) -> int:
+        """Samples of each epoch that a proof walks."""
+        rates = [one.rate_per_s for key in (AS_IT_IS, setting) for one in self.notes[key].trials if one.rate_per_s]
+        sample_bytes = self.notes.batch_bytes / (self.facts.batch_size or 1)
+        return max(self.pace.num_compared(min(rates, default=0.0), sample_bytes), self._fewest)
+
+    def _or_all(self, number: int) -> int | None:
+        return None if self.facts.num_samples is not None and number >= self.facts.num_samples else number

@@ -5,6 +5,7 @@ from __future__ import annotations
 import textwrap
 from collections.abc import Iterator
 
+from headrace.doctor.timing.setting import Setting
 from headrace.doctor.tuning.model import TriedRow, Tuning
 
 __all__ = ["render", "verdict_line"]
@@ -43,13 +44,24 @@ def render(found: Tuning, *, width: int = 80) -> str:
     if choice.binding:
         lines += _wrapped("do", f"headrace measure {found.spec} says which stage limits it", width)
     if choice.simpler is not None:
-        lines += _wrapped("simpler", f"{found.facts.describe(choice.simpler)} would do as well", width)
+        lines += _wrapped("simpler", _simpler(found, choice.simpler), width)
     lines += _wrapped("loader", _loader(found), width)
     lines += _wrapped("need", _need(found), width)
     lines += ["", *_table(found, width)]
     lines += list(_notes(found, width))
     lines += list(_change(found, width))
     return "\n".join(line.rstrip() for line in lines).rstrip("\n") + "\n"
+
+
+def _simpler(found: Tuning, setting: Setting) -> str:
+    says = found.facts.describe(setting)
+    if any(row.setting == setting and row.proof is not None for row in found.tried):
+        return f"{says} would do as well"
+    check = ""
+    if setting == Setting(num_workers=setting.num_workers):
+        pair = f"{found.facts.present.num_workers},{setting.num_workers}"
+        check = f"; headrace compare {found.spec} --workers {pair} says whether its data are the same"
+    return f"{says} seems to do as well, by one round{check}"
 
 
 def _loader(found: Tuning) -> str:

@@ -22,6 +22,8 @@ from typing import Any
 from headrace.contract.view import as_array, flatten
 from headrace.doctor.lab.bench import Bench
 from headrace.doctor.stacks import innermost_at, is_user_code
+from headrace.doctor.subject.dividing import Divider, rows_in
+from headrace.doctor.subject.looking import length
 from headrace.doctor.subject.walking import key_in
 from headrace.doctor.walks.field_digests import digest_fields, exact_digests
 from headrace.doctor.walks.generators import global_states, held_generators, held_states, set_back
@@ -72,6 +74,10 @@ class HandedOver:
 
     notes: list[Note]
     batch: Any
+    is_at_once: bool = False
+    """True: the data set was asked for all its rows at once, and made one batch of them, no list of samples."""
+    undivided: str = ""
+    """Why it could not be divided into the rows that were asked for; then one note stands for all. Empty: it was."""
 
 
 def note_sample(sample: Any, name: str | int | None, telling: Telling) -> Note:
@@ -121,6 +127,11 @@ class Observer:
         self._reseed, self._telling = reseed, telling
         self._names: list[str | int | None] = []
         """Of the samples that were prepared for the batch in hand."""
+        self._num_at_once: int | None = None
+        """Rows of the batch in hand, if the data set was asked for all of them at once."""
+        self._apart: list[Any] | None = None
+        """Its samples, where they were also made one by one."""
+        self._divide = Divider()
         self._held: list[Any] = []
         self._dataset: Any = None
         self._journal: Journal | None = None
@@ -182,18 +193,28 @@ class Observer:
         return number
 
     def _hand_over(self, samples: Any, telling: Telling) -> HandedOver:
-        several = list(samples) if self._is_batched else [samples]
+        number, undivided = self._num_at_once, ""
+        several = self._apart
+        if several is None and number is not None:
+            several = self._divide(samples, number)
+            if several is None:
+                undivided = (
+                    f"{number} rows were asked for at once, and what came cannot be divided into {number} samples"
+                )
+                self._names, several = [str(self._names[-number:])], [samples]
+        elif several is None:
+            several = list(samples) if self._is_batched else [samples]
         # What was prepared for a batch that failed is left behind.
         is_known = telling.has_names and len(self._names) >= len(several)
         names = self._names[-len(several) :] if is_known else [None] * len(several)
-        self._names = []
+        self._names, self._num_at_once, self._apart = [], None, None
         notes = [note_sample(sample, name, telling) for sample, name in zip(several, names, strict=True)]
         batch = samples
         if self._user_collate is not None:
             with self._doing("collate"):
                 batch = self._user_collate(samples)
         self._write("batch", number=len(several))
-        return HandedOver(notes, batch)
+        return HandedOver(notes, batch, number is not None and self._divide.is_joined is not False, undivided)
 
     def _freeze(self) -> None:
         """Sets every generator back. What a data set makes on first use is searched for in the first samples."""
@@ -223,16 +244,60 @@ class Observer:
         finally:
             self._depth -= 1
         wall_s = time.perf_counter() - started
+        if self._telling is not None and got:
+            self._names += map(name_index, indices)
         for place, sample in enumerate(got):
             index = name_index(indices[place]) if place < len(indices) else None
             states = self._states("sample") if place == len(got) - 1 else {}
             self._num_ended += 1
-            if self._telling is None:
-                fields = digest_fields(sample)
-            else:  # digested when they are handed over
-                self._names.append(index)
-                fields = {}
+            # For who is told of them they are digested when they are handed over.
+            fields = digest_fields(sample) if self._telling is None else {}
             self._write("end", index=index, fields=fields, wall_s=wall_s / len(got), **states)
+
+    @property
+    def takes_batches(self) -> bool:
+        """True if a list that the data set is asked for is a batch of rows: no loader joins what comes."""
+        return self._telling is not None and self._telling.has_names and not self._is_batched
+
+    @property
+    def tells(self) -> bool:
+        """True if the samples of each batch are told of."""
+        return self._telling is not None
+
+    def at_once(self, read: Callable[[Any], Any], index: Any, rows: Sequence[Any], single: Sequence[Any]) -> Any:
+        """Asks the data set for all rows of a batch, whatever it makes of them.
+
+        Args:
+            read: Asks it.
+            index: Asks for all.
+            rows: The rows.
+            single: Each of them as an index.
+        """
+        if self._depth:
+            return read(index)
+        self._num_at_once = len(rows)
+        if self.freezes:  # one generator state for each sample, whatever else is in its batch
+            self._apart = self._one_by_one(read, rows, single)
+            if self._apart is not None and not self._divide.is_joined:
+                return self._apart
+            self._depth += 1
+            try:
+                return read(index)  # for the loader's own joining
+            finally:
+                self._depth -= 1
+        with self.sample(rows) as got:
+            samples = read(index)
+            got.append(samples)
+        return samples
+
+    def _one_by_one(self, read: Callable[[Any], Any], rows: Sequence[Any], single: Sequence[Any]) -> list[Any] | None:
+        found = []
+        for row, index in zip(rows, single, strict=True):
+            with self.sample([row]) as got:
+                made = read(index)
+                got.append(made)
+            found += self._divide(made, 1) or []
+        return found if len(found) == len(rows) else None
 
     def note(self, at: str) -> None:
         """Writes an event that has nothing to it."""
@@ -334,6 +399,8 @@ def _hooked_item(original: Callable[..., Any], dataset: Any, observer: Observer)
     def observed(self: Any, index: Any) -> Any:
         if self is not dataset:
             return original(self, index)
+        if observer.takes_batches and (asked := rows_in(index, length(self))) is not None:
+            return observer.at_once(functools.partial(original, self), index, *asked)
         with observer.sample([index]) as got:
             sample = original(self, index)
             got.append(sample)
@@ -354,8 +421,9 @@ def _hooked_items(kind: Any, dataset: Any, observer: Observer) -> Callable[..., 
             return original(self, indices)
         if is_loop and not callable(getattr(self.dataset, "__getitems__", None)):
             return [self[index] for index in indices]
-        if observer.freezes and len(indices) > 1:  # one generator state for each sample, whatever else is in its batch
-            return [sample for index in indices for sample in observed(self, [index])]
+        if observer.tells:
+            rows = list(indices)
+            return observer.at_once(functools.partial(original, self), indices, rows, [[row] for row in rows])
         with observer.sample(list(indices)) as got:
             samples = original(self, indices)
             got.extend(samples)
