@@ -41,6 +41,7 @@ class _Estimate(msgspec.Struct):
 class _Decomposition(msgspec.Struct):
     utilisation: _Estimate
     supply_ratio: _Estimate | None = None
+    is_supply_paired: bool = True
 
 
 class _Cache(msgspec.Struct):
@@ -195,7 +196,8 @@ def _ratios(then: Then, now: Measurement) -> list[Ratio]:
     if then.decomposition is None or d is None:
         return []
     sides = [("accelerator utilisation", then.decomposition.utilisation, d.utilisation)]
-    if then.decomposition.supply_ratio is not None and d.supply_ratio is not None:
+    is_paired = then.decomposition.is_supply_paired and d.is_supply_paired
+    if is_paired and then.decomposition.supply_ratio is not None and d.supply_ratio is not None:
         sides.append(("supply over need", then.decomposition.supply_ratio, d.supply_ratio))
     return [_ratio(name, _as_estimate(one), other) for name, one, other in sides if one.value]
 

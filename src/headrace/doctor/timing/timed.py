@@ -79,6 +79,8 @@ class Window:
     stretches: tuple[tuple[int, int], ...] = ()
     """The parts of it that count: (first, one behind the last) of each epoch's steady batches. Empty: all from `first` to
     `last`."""
+    has_starts: bool = False
+    """True: epochs were too short for a steady part, so these are whole ones with their starts. No steady rate."""
 
     @property
     def rate_per_s(self) -> float:
