@@ -124,6 +124,11 @@ class Against:
         order: tuple[Outcome, ...] = ("worse", "better", "same")
         return "not told" if self.differs else next((one for one in order if one in outcomes), "not told")
 
+    @property
+    def exit_status(self) -> int:
+        """0 the same or better, 1 worse, 3 not told."""
+        return {"worse": 1, "not told": 3}.get(self.outcome, 0)
+
 
 def load(path: str | os.PathLike[str]) -> Then:
     """Reads an earlier report of `headrace measure --format json`.

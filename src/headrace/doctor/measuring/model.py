@@ -330,3 +330,13 @@ class Measurement:
     left_out: tuple[str, ...] = ()
     """What was not measured, and why, or with what budget it would be."""
     schema: int = SCHEMA
+
+    def _repr_html_(self) -> str | None:
+        """Verdict and causes, for notebooks; None: jinja2 is not installed, and the notebook shows the text."""
+        from headrace.doctor.measuring.page.render import render_short  # only for who looks at it
+        from headrace.errors import MissingExtra
+
+        try:
+            return render_short(self)
+        except MissingExtra:
+            return None

@@ -116,6 +116,8 @@ class StageUse:
     into memory do not count. None: not counted, or another stage."""
     num_requests: int | None = None
     """Calls that read, of the same stage; None: not counted."""
+    awake_s: float | None = None
+    """`cpu_s`, and the time for which it wanted to compute and had to wait for a core; None: not told (Linux tells)."""
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
