@@ -11,6 +11,7 @@ from headrace.doctor.measuring.conclusion import conclude
 from headrace.doctor.measuring.judging import MATTERS, judge, most_lost
 from headrace.doctor.measuring.made_up import World, machine
 from headrace.doctor.measuring.model import Estimate
+from headrace.doctor.measuring.text import render
 from headrace.doctor.statistics.interval import Interval
 
 WORLDS = {
@@ -126,6 +127,8 @@ def test_no_stage_limits_where_the_loader_alone_delivers_more_than_is_needed():
     assert m.decomposition.supply_ratio.value > 1.2
     assert not m.decomposition.is_supply_paired
     assert [cause.cause for cause in m.conclusion.causes] == ["burst"]
+    assert not any(row.is_limit for row in m.stages)
+    assert "not paired" in render(m)
 
 
 def test_rates_of_whole_epochs_and_steady_ones_are_not_mixed():

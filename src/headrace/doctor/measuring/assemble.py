@@ -6,12 +6,20 @@ import dataclasses
 from collections.abc import Mapping, Sequence
 
 from headrace.doctor.measuring.arms import arms_of, rate_of
+from headrace.doctor.measuring.causes.enough import supplies_enough
 from headrace.doctor.measuring.conclusion import conclude
 from headrace.doctor.measuring.decomposition import decompose, noise_of
 from headrace.doctor.measuring.model import Conclusion, Estimate, Measurement, MemoryUse, Resources, RoundRun, Scope
 from headrace.doctor.measuring.plain import Checked, plain_rows, plain_says
 from headrace.doctor.measuring.resources import resources_for
-from headrace.doctor.measuring.stages import ceiling_of, explained, find_knock_outs, find_stages, predicted_gains
+from headrace.doctor.measuring.stages import (
+    OF_LOOP,
+    ceiling_of,
+    explained,
+    find_knock_outs,
+    find_stages,
+    predicted_gains,
+)
 from headrace.doctor.measuring.waiting import find_waiting
 from headrace.doctor.meters.page_cache import CacheLabel
 from headrace.doctor.meters.preflight import Preflight
@@ -116,6 +124,9 @@ def assemble(found: Found, runs: Sequence[RoundRun]) -> Measurement:
         conclusion=OPEN,
         left_out=(*found.left_out, *mixed),
     )
+    if supplies_enough(measurement):  # the slowest stage of a loader that is fast enough limits nothing
+        rows = [row if row.stage in OF_LOOP else dataclasses.replace(row, is_limit=False) for row in measurement.stages]
+        measurement = dataclasses.replace(measurement, stages=tuple(rows))
     return dataclasses.replace(measurement, conclusion=conclude(measurement))
 
 

@@ -25,6 +25,8 @@ __all__ = ["conclude"]
 
 ENOUGH = 0.8
 """Part of the headroom that a cause explains, from which no further cause of waiting is looked for."""
+FAR = 10.0
+"""A headroom of x11 as the upper end of an interval that reaches down to nothing: only that it is not known."""
 LIMITS: dict[Cause, str] = {
     "read": "reading is the limit",
     "decode": "decoding is the limit",
@@ -170,7 +172,7 @@ def _open(m: Measurement) -> str:
     d, waiting = m.decomposition, m.waiting
     if d is None or waiting is None:
         return "It cannot be told whether the loop waits for data: too few rounds ran."
-    if math.isinf(d.headroom.interval.high):
+    if d.headroom.interval.high > FAR:  # an interval that wide says nothing that its numbers would add to
         return f"It cannot be told yet: work on data could win about {percent(d.headroom.value)}, from too few rounds."
     if misses_interference(m):
         return (

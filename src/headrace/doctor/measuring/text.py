@@ -190,6 +190,10 @@ def _supply(m: Measurement) -> Iterator[str]:
     for name, value, interval in rows:
         bar = "=" * round((BAR + 2) * min(1.0, value / axis)) + (">" if value > axis else "")
         yield f"{'':<{LABEL}}{name:<20}{rate(value, interval).replace(' samples/s', ''):>14}   {bar}"
+    d = m.decomposition
+    if d is not None and d.supply_ratio is not None:
+        paired = "" if d.is_supply_paired else ", not paired: these rounds had no block in common"
+        yield f"{'':<{LABEL}}supply over need {d.supply_ratio.value:.2f}{paired}"
 
 
 def _stages(m: Measurement, width: int) -> Iterator[str]:

@@ -232,15 +232,19 @@ def _awake(made: list[_Made]) -> list[float] | None:
     """By stage, what it computed and its part of what its thread waited for a core; None: not told.
 
     The kernel is asked once a batch, since asking costs as much as ten stages do. Who computes is who waits for a core, so the
-    wait is spread over the stages by what they computed, each up to what its wall time leaves.
+    wait is spread over the stages by what they computed, as far as their wall time leaves room; the rest over all that is left.
     """
     if not made or any(one.late_s < 0 for one in made):
         return None
     awake = [0.0] * NUM_STAGES
     for one in made:
-        times = 1 + one.late_s / max(sum(one.cpus_s), 1e-9)
+        rooms = [max(0.0, wall - cpu) for wall, cpu in zip(one.walls_s, one.cpus_s, strict=True)]
+        whole = max(sum(one.cpus_s), 1e-12)
+        first = [min(room, one.late_s * cpu / whole) for room, cpu in zip(rooms, one.cpus_s, strict=True)]
+        left_s = max(0.0, one.late_s - sum(first))
+        times = min(1.0, left_s / max(sum(rooms) - sum(first), 1e-12))
         for stage in range(NUM_STAGES):
-            awake[stage] += max(one.cpus_s[stage], min(one.walls_s[stage], one.cpus_s[stage] * times))
+            awake[stage] += one.cpus_s[stage] + first[stage] + times * (rooms[stage] - first[stage])
     return awake
 
 
