@@ -127,7 +127,8 @@ def _works_beside(m: Measurement) -> float | None:
     )
     bound = max(1, m.num_workers) * statistics.median(per_batch) / max(step_s, 1e-12)
     if m.num_workers and all(one.workers_cpu_s > 0.1 * one.consumer_cpu_s for one in alone):
-        bound = min(bound, max(one.workers_cpu_s / max(one.steps.end_s - one.steps.asked_s[0], 1e-12) for one in loop))
+        shares = [one.workers_cpu_s / max(one.steps.end_s - one.steps.asked_s[0], 1e-12) for one in loop]
+        bound = min(bound, statistics.fmean(shares))
     return bound
 
 
