@@ -20,6 +20,9 @@ from headrace.doctor.statistics.interval import Interval
 
 __all__ = ["decompose", "noise_of"]
 
+ALONE = ("L", "L accounted", "L pilot")
+"""Rounds of the loader alone, the best first: accounting costs it something, so that it is at least so fast."""
+
 
 def decompose(runs: Sequence[RoundRun], cache: CacheLabel) -> Decomposition | None:
     """Takes the step apart: compute + transfer + interference + waiting = total.
@@ -45,7 +48,7 @@ def decompose(runs: Sequence[RoundRun], cache: CacheLabel) -> Decomposition | No
         waiting = _shifted(waiting, -transfer.value)
     use = ratio(supply_to_need)
     paired = log_ratio(runs, "L", "C")
-    supply = paired or unpaired_ratio(runs, "L", "C") or unpaired_ratio(runs, "L accounted", "C")
+    supply = paired or next(filter(None, (unpaired_ratio(runs, arm, "C") for arm in ALONE)), None)
     total_s, compute_s = size / arms["I"].rounds.mean_per_s, size / arms["C"].rounds.mean_per_s
     return Decomposition(
         total_s=dataclasses.replace(arms["I"].step_s, value=total_s),

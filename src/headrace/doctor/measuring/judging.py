@@ -118,7 +118,11 @@ def _works_beside(m: Measurement) -> float | None:
     it a worker. Where workers are processes, by the processor time of all of them in the loop, if that is less.
     """
     loop = [timed for arm in ("I", "I accounted") for timed in rounds_of(m, arm)]
-    alone = [timed for arm in ("L", "L accounted", f"plain workers={m.num_workers}") for timed in rounds_of(m, arm)]
+    alone = [
+        timed
+        for arm in ("L", "L accounted", "L pilot", f"plain workers={m.num_workers}")
+        for timed in rounds_of(m, arm)
+    ]
     if not loop or not alone:
         return None
     per_batch = [one.window.seconds / max(1, one.window.num_batches) for one in alone if one.window is not None]

@@ -279,7 +279,7 @@ class Session:
         stages, num_blocks = knock_outs_that_fit(uses, num_workers=self.num_workers, left_s=left_s, round_s=round_s)
         failed = self._without(stages, num_blocks, plan, round_s)
         tried = set(stages) - failed
-        if stages and failed and not tried & DATASET:
+        if stages and failed and not tried & DATASET and "sample" not in failed:
             # What cannot be left out by itself can be with all that makes a sample.
             self._without(("sample",), max(1, num_blocks - 1), plan, round_s)
         if not stages:
