@@ -147,3 +147,13 @@ def test_rates_of_whole_epochs_and_steady_ones_are_not_mixed():
     found, told = of_one_kind([whole(run) if at in places else run for at, run in enumerate(runs)])
     assert all(found[at].timed.window is not None for at in places)
     assert "a steady rate of I" in told[0]
+
+
+def test_a_factor_of_two_in_every_pair_is_believed_on_a_loud_machine_however_few_there_are():
+    m = World(wall_ms={"decode": 12}, step_s=0.02).measured_from(World(wall_ms={"decode": 12}).rounds(num_blocks=1))
+    vague = dataclasses.replace(m.waiting, share=Estimate(value=0.55, interval=Interval(0.3, 0.8)))
+    d = dataclasses.replace(m.decomposition, headroom=Estimate(value=1.3, interval=Interval(-0.9, math.inf)))
+    loud = dataclasses.replace(m, waiting=vague, decomposition=d, preflight=machine(8, "loud"))
+    assert judge(loud, []) == "limited"
+    one_by_one = [dataclasses.replace(run, arm="C") if run.arm == "I" and not run.is_control else run for run in m.runs]
+    assert judge(dataclasses.replace(loud, runs=tuple(one_by_one)), []) == "inconclusive"

@@ -24,6 +24,7 @@ __all__ = [
     "batch_samples",
     "difference_s",
     "effect_of",
+    "least_ratio",
     "log_ratio",
     "rate_of",
     "ratio",
@@ -85,6 +86,12 @@ def log_ratio(runs: Sequence[RoundRun], above: str, below: str, *, above_is_cont
     """ln(rate of `above` / rate of `below`) over the halves of blocks; None: in no block did both run."""
     values = _halves(runs, above, below, lambda one, other: math.log(one / other), above_is_control=above_is_control)
     return effect_of(values) if values else None
+
+
+def least_ratio(runs: Sequence[RoundRun], above: str, below: str) -> float | None:
+    """The smallest rate of `above` over rate of `below` of all pairs; None: there is none."""
+    values = _halves(runs, above, below, lambda one, other: one / other, above_is_control=False)
+    return min(values, default=None)
 
 
 def effect_of(values: Sequence[float]) -> Effect:

@@ -10,6 +10,7 @@ step times can make it matter. The first line that fits decides:
 
     waits            beside the step             step times               verdict
     matter, surely   -                           agree, or quiet machine  limited
+    over 50 %        -                           every pair: twice        limited, on any machine and however few the pairs
     -                proven cost                 -                        limited
     3 % and more     -                           longer beyond noise      limited
     any              little: the sum < 5 %       any, or none             healthy
@@ -30,6 +31,7 @@ import statistics
 from collections.abc import Sequence
 from typing import Literal
 
+from headrace.doctor.measuring.arms import least_ratio
 from headrace.doctor.measuring.causes.gains import rounds_of
 from headrace.doctor.measuring.decomposition import noise_of
 from headrace.doctor.measuring.model import CauseFound, Measurement
@@ -47,6 +49,8 @@ STARVED = {"quiet": MATTERS, "unknown": MATTERS, "noisy": 0.1, "loud": 0.2}
 others waits for data now and then, and that is not the loader's fault."""
 MOST = 0.5
 """Share of waiting that no busy machine explains by itself."""
+HUGE = 2.0
+"""Times that the step alone is faster in every single pair of rounds, from which few pairs are enough."""
 STILL_NEAR = 0.12
 """How far the interval of the step times may reach where the loop is seen to wait for nothing."""
 
@@ -79,7 +83,8 @@ def judge(m: Measurement, beside: Sequence[CauseFound]) -> Literal["healthy", "l
         # With a device, waits of the host may be hidden behind its queue; on a busy machine, who waits for data may be waiting
         # for a core, and would wait for it in the step as well. Then the step times have to show the waits, too.
         starves = starves and headroom.value >= waits.value / (1 - min(waits.value, 0.99)) / 2
-        starves = starves and (is_quiet or headroom.interval.low > FEELS or waits.interval.low > MOST)
+        is_huge = waits.value > MOST and (least_ratio(m.runs, "C", "I") or 0.0) > HUGE
+        starves = starves and (is_quiet or headroom.interval.low > FEELS or waits.interval.low > MOST or is_huge)
     if starves or beside or (is_slower and waits.value >= WAITS):
         return "limited"
     if costs_little:
