@@ -157,3 +157,15 @@ def test_a_factor_of_two_in_every_pair_is_believed_on_a_loud_machine_however_few
     assert judge(loud, []) == "limited"
     one_by_one = [dataclasses.replace(run, arm="C") if run.arm == "I" and not run.is_control else run for run in m.runs]
     assert judge(dataclasses.replace(loud, runs=tuple(one_by_one)), []) == "inconclusive"
+
+
+def test_interference_is_seen_without_rounds_of_n_only_where_it_is_huge_and_explained():
+    def without_n(world):
+        return world.measured_from([run for run in world.rounds() if run.arm != "N"]).conclusion
+
+    crowded = World(wall_ms={"transform": 8}, step_s=0.015, interference=3.0, cores=2)
+    assert [cause.cause for cause in without_n(crowded).causes][:1] == ["interference"]
+    idle = dataclasses.replace(crowded, wall_ms={"transform": 0.05})  # nobody there to take the step's cores
+    assert without_n(idle).verdict != "limited"
+    free = dataclasses.replace(crowded, cores=8)
+    assert "interference" not in [cause.cause for cause in without_n(free).causes]
