@@ -149,7 +149,7 @@ class Session:
             most_s = min(20.0, self.options.budget_s / (4 if self.options.budget_s >= CHECK_FROM_S else 6))
             started = time.monotonic()
             run = self.runner.run(f"{kind} accounted", self._wish(kind, FIRST_WINDOW_S, accounts=True, most_s=most_s))
-            if run.timed is None or run.timed.window is None:
+            if run.timed is None:  # else it ran, and had too little time, of which another try has less
                 accounted_failure = run.failure
                 started = time.monotonic()
                 run = self.runner.run(f"{kind} pilot", self._wish(kind, FIRST_WINDOW_S, most_s=most_s))
