@@ -9,7 +9,7 @@ import time
 
 import psutil
 
-__all__ = ["cpu_pressure", "process_awake_s", "thread_awake_s", "usable_cores", "usable_memory"]
+__all__ = ["cpu_pressure", "process_awake_s", "thread_awake_s", "usable_cores", "usable_memory", "waited_for_core_s"]
 
 _CGROUP_ROOT = pathlib.Path("/sys/fs/cgroup")
 
@@ -61,6 +61,17 @@ def thread_awake_s() -> float:
     with contextlib.suppress(OSError, ValueError):
         return _awake_s(_SCHEDSTAT)
     return time.thread_time()
+
+
+def waited_for_core_s() -> float | None:
+    """Returns the seconds for which the calling thread wanted to compute and had to wait for a core; None: not told.
+
+    Cost: 10 microseconds. Linux only.
+    """
+    with contextlib.suppress(OSError, ValueError):
+        _, waited_ns, _ = _SCHEDSTAT.read_text().split()
+        return int(waited_ns) / 1e9
+    return None
 
 
 def process_awake_s(pid: int) -> float:

@@ -5,6 +5,8 @@ import json
 import pytest
 
 from headrace.cli import main
+from headrace.doctor.measuring.json import to_json
+from headrace.doctor.measuring.made_up import World
 
 FILE = """
 import time
@@ -48,3 +50,52 @@ def test_the_record_as_json_and_the_exit_status(tmp_path, capsys):
     assert told["conclusion"]["verdict"] == "limited"
     assert told["consumer"].endswith("slow.py:step")
     assert {run["arm"] for run in told["runs"]} >= {"I", "C", "plain workers=0"}
+
+
+@pytest.fixture(scope="module")
+def baseline(tmp_path_factory):
+    path = tmp_path_factory.mktemp("then") / "then.json"
+    path.write_text(to_json(World(wall_ms={"decode": 1}).measured()))
+    return path
+
+
+@pytest.mark.parametrize(
+    ("decode_ms", "outcome", "said", "status"),
+    [(12, "worse", "worse than", 1), (1, "same", "the same as", 0)],
+    ids=["worse", "same"],
+)
+def test_held_against_an_earlier_report_only_worse_fails(
+    decode_ms, outcome, said, status, baseline, capsys, monkeypatch
+):
+    now = World(wall_ms={"decode": decode_ms}, noise=0.001).measured(seed=1)
+    monkeypatch.setattr("headrace.doctor.measuring.measure.measure", lambda *_, **__: now)
+    assert main(["measure", "train.py:make", "--step-ms", "20", "--baseline", str(baseline)]) == status
+    assert f"AGAINST  {said} the report of" in capsys.readouterr().out
+    words = ["--baseline", str(baseline), "--format", "json"]
+    assert main(["measure", "train.py:make", "--step-ms", "20", *words]) == status
+    told = json.loads(capsys.readouterr().out)
+    assert (told["against"]["outcome"], told["exit_status"]) == (outcome, status)
+
+
+def test_what_cannot_be_compared_is_not_told(baseline, monkeypatch, capsys):
+    now = World(wall_ms={"decode": 1}, batch_size=16).measured()
+    monkeypatch.setattr("headrace.doctor.measuring.measure.measure", lambda *_, **__: now)
+    assert main(["measure", "train.py:make", "--step-ms", "20", "--baseline", str(baseline)]) == 3
+    assert "batch size: 8 then, 16 now" in capsys.readouterr().out
+
+
+def test_a_baseline_that_is_none_is_refused_before_anything_runs(tmp_path, capsys):
+    (tmp_path / "none.json").write_text("{}")
+    assert main(["measure", "nowhere.py:loader", "--baseline", str(tmp_path / "none.json")]) == 2
+    assert "no report of headrace measure" in capsys.readouterr().err
+
+
+def test_the_page_lies_where_it_was_asked_for(tmp_path, monkeypatch):
+    pytest.importorskip("jinja2", reason="jinja2 is not installed")
+    now = World(wall_ms={"decode": 12}).measured()
+    monkeypatch.setattr("headrace.doctor.measuring.measure.measure", lambda *_, **__: now)
+    assert main(["measure", "train.py:make", "--step-ms", "20", "--html", str(tmp_path / "page.html")]) == 1
+    page = (tmp_path / "page.html").read_text()
+    assert page.startswith("<!doctype html>")
+    assert now.conclusion.sentence in page
+    assert now.conclusion.sentence in now._repr_html_()

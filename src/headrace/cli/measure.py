@@ -13,6 +13,7 @@ from headrace.cli.output import check_output, terminal_style, write_result
 from headrace.cli.progress import spinner
 
 if TYPE_CHECKING:
+    from headrace.doctor.measuring.against import Against
     from headrace.doctor.measuring.model import Measurement
     from headrace.doctor.timing.consumer import Consumer
 
@@ -55,12 +56,24 @@ def command(
         Path | None,
         typer.Option(metavar="FILE", dir_okay=False, help="Write a time line of one round, for Perfetto or Chrome."),
     ] = None,
+    html: Annotated[
+        Path | None, typer.Option(metavar="FILE", dir_okay=False, help="Also write a page with plots to this file.")
+    ] = None,
+    baseline: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE",
+            help="An earlier report (--format json) to hold this one against. Exit status then: 0 not worse, 1 worse, 3 not "
+            "told.",
+        ),
+    ] = None,
     output_format: FormatOption = Format.text,
     output: OutputFile = None,
 ) -> None:
     """Measures a loader alone or under a training step, and says what limits it and what would help.
 
-    Exit status: 0 healthy, 1 limited, 2 wrong usage or a crash, 3 inconclusive.
+    Exit status: 0 healthy, 1 limited, 2 wrong usage or a crash, 3 inconclusive. With --baseline: 0 the same or better, 1
+    worse, 2 as before, 3 not told.
     """
     if train is not None and step_ms is not None:
         raise typer.BadParameter("--train and --step-ms exclude each other: either the real step or an emulated one")
@@ -68,11 +81,17 @@ def command(
         raise typer.BadParameter("--asleep says how --step-ms passes the time; give that as well")
     if step_ms is not None and step_ms <= 0:
         raise typer.BadParameter(f"--step-ms {step_ms:g}: more than 0 milliseconds")
-    for path in (output, trace):
+    for path in (output, trace, html):
         if path is not None:
             check_output(path)
+    if html is not None:
+        from headrace.doctor.report.templating import check_templates
+
+        check_templates()
+    from headrace.doctor.measuring.against import compare_with, load
     from headrace.doctor.measuring.measure import Options, measure
 
+    then = None if baseline is None else load(baseline)
     options = Options(
         consumer=_consumer(train, step_ms, asleep=asleep),
         workers=workers,
@@ -84,8 +103,13 @@ def command(
     )
     with spinner(f"loading {target}", budget_s=budget_s) as progress:
         found = measure(target, options, progress=progress)
-    write_result(_written(found, output_format), output)
-    raise typer.Exit(found.conclusion.exit_status)
+    against = None if then is None else compare_with(then, found)
+    write_result(_written(found, against, output_format), output)
+    if html is not None:
+        from headrace.doctor.measuring.page.render import render_page
+
+        write_result(render_page(found, against), html)
+    raise typer.Exit(found.conclusion.exit_status if against is None else against.exit_status)
 
 
 def _consumer(train: str | None, step_ms: float | None, *, asleep: bool) -> Consumer | None:
@@ -96,12 +120,12 @@ def _consumer(train: str | None, step_ms: float | None, *, asleep: bool) -> Cons
     return None if step_ms is None else Emulated(step_s=step_ms / 1e3, is_busy=not asleep)
 
 
-def _written(found: Measurement, output_format: Format) -> str:
+def _written(found: Measurement, against: Against | None, output_format: Format) -> str:
     if output_format is Format.text:
         from headrace.doctor.measuring.text import render
 
         width, color = terminal_style()
-        return render(found, width=width, color=color)
+        return render(found, width=width, color=color, against=against)
     from headrace.doctor.measuring.json import to_json
 
-    return to_json(found)
+    return to_json(found, against)

@@ -1,3 +1,4 @@
+import dataclasses
 import math
 
 import pytest
@@ -101,3 +102,10 @@ def test_more_accelerators_need_as_many_times_more(need):
         assert one.memory_bytes == one.num_accelerators << 20
         assert one.shm_bytes is None
     assert sheet[0].workers >= need * 0.002 * 0.8
+
+
+def test_who_waits_for_a_core_computes():
+    crowded = StageUse(stage="decode", wall_s=51, cpu_s=10, awake_s=50, num_samples=1000, num_servers=2)
+    asleep = dataclasses.replace(crowded, stage="read", awake_s=10.5)
+    kinds = {row.stage: row.kind for row in find_stages([crowded, asleep], [], limit=None, is_noisy=True)}
+    assert kinds == {"decode": "cpu", "read": "waiting"}

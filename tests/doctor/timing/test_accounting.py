@@ -272,3 +272,13 @@ def test_workers_that_were_there_before_are_not_seen_and_that_is_said(tmp_path):
     with pytest.raises(CannotExamine, match="not started by the walk"):
         kept.read()
     loader.held._shutdown_workers()
+
+
+@pytest.mark.parametrize("workers", [0, 1])
+def test_awake_lies_between_computing_and_the_wall(tmp_path, workers):
+    _, uses, _ = account(DataLoader(Numbers(), 4, num_workers=workers), tmp_path)
+    for stage in uses.keys() - {"handover"}:
+        use = uses[stage]
+        if use.awake_s is not None:  # not Linux
+            assert use.cpu_s <= use.awake_s <= max(use.wall_s, use.cpu_s) + 1e-9
+    assert uses["sample"].awake_s is None or uses["sample"].awake_s < uses["sample"].wall_s / 2

@@ -41,6 +41,7 @@ class _Estimate(msgspec.Struct):
 class _Decomposition(msgspec.Struct):
     utilisation: _Estimate
     supply_ratio: _Estimate | None = None
+    is_supply_paired: bool = True
 
 
 class _Cache(msgspec.Struct):
@@ -123,6 +124,11 @@ class Against:
         order: tuple[Outcome, ...] = ("worse", "better", "same")
         return "not told" if self.differs else next((one for one in order if one in outcomes), "not told")
 
+    @property
+    def exit_status(self) -> int:
+        """0 the same or better, 1 worse, 3 not told."""
+        return {"worse": 1, "not told": 3}.get(self.outcome, 0)
+
 
 def load(path: str | os.PathLike[str]) -> Then:
     """Reads an earlier report of `headrace measure --format json`.
@@ -195,7 +201,8 @@ def _ratios(then: Then, now: Measurement) -> list[Ratio]:
     if then.decomposition is None or d is None:
         return []
     sides = [("accelerator utilisation", then.decomposition.utilisation, d.utilisation)]
-    if then.decomposition.supply_ratio is not None and d.supply_ratio is not None:
+    is_paired = then.decomposition.is_supply_paired and d.is_supply_paired
+    if is_paired and then.decomposition.supply_ratio is not None and d.supply_ratio is not None:
         sides.append(("supply over need", then.decomposition.supply_ratio, d.supply_ratio))
     return [_ratio(name, _as_estimate(one), other) for name, one, other in sides if one.value]
 

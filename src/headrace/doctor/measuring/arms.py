@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import dataclasses
 import math
+import statistics
 from collections.abc import Callable, Sequence
 
 from headrace.doctor.measuring.model import Arm, Estimate, RoundRun
@@ -18,7 +19,18 @@ from headrace.doctor.statistics.pairs import Effect, Pairs, bootstrap_effect
 from headrace.doctor.statistics.rounds import describe
 from headrace.doctor.statistics.student import t_quantile
 
-__all__ = ["arms_of", "batch_samples", "difference_s", "effect_of", "log_ratio", "rate_of", "ratio", "runs_of"]
+__all__ = [
+    "arms_of",
+    "batch_samples",
+    "difference_s",
+    "effect_of",
+    "least_ratio",
+    "log_ratio",
+    "rate_of",
+    "ratio",
+    "runs_of",
+    "unpaired_ratio",
+]
 
 FEWEST_RESAMPLED = 6
 
@@ -76,6 +88,12 @@ def log_ratio(runs: Sequence[RoundRun], above: str, below: str, *, above_is_cont
     return effect_of(values) if values else None
 
 
+def least_ratio(runs: Sequence[RoundRun], above: str, below: str) -> float | None:
+    """The smallest rate of `above` over rate of `below` of all pairs; None: there is none."""
+    values = _halves(runs, above, below, lambda one, other: one / other, above_is_control=False)
+    return min(values, default=None)
+
+
 def effect_of(values: Sequence[float]) -> Effect:
     """The mean of some differences with its intervals.
 
@@ -98,6 +116,29 @@ def ratio(effect: Effect, *, minus: float = 0.0) -> Estimate:
     """The ratio of rates, and its interval; 1.1, or a gain of 0.1 with `minus=1`."""
     interval = effect.interval_95.exp()
     return Estimate(value=effect.ratio - minus, interval=Interval(interval.low - minus, interval.high - minus))
+
+
+def unpaired_ratio(runs: Sequence[RoundRun], above: str, below: str) -> Effect | None:
+    """The same over rounds that have no block together: means of logs, with the interval of Welch (1947).
+
+    A drift of the machine between the two does not cancel: for large effects only. None: one of the two did not run.
+    """
+    first, second = (
+        [math.log(rate) for run in runs if run.arm == arm and (rate := rate_of(run)) is not None]
+        for arm in (above, below)
+    )
+    if not first or not second:
+        return None
+    log = statistics.fmean(first) - statistics.fmean(second)
+    reach = {0.95: math.inf, 0.90: math.inf}
+    errors = [statistics.variance(one) / len(one) for one in (first, second) if len(one) > 1]
+    if len(errors) == 2:
+        freedom = min(len(first), len(second)) - 1  # at most what Welch's formula gives
+        for confidence in reach:
+            reach[confidence] = t_quantile((1 + confidence) / 2, freedom) * math.sqrt(sum(errors))
+    return dataclasses.replace(
+        effect_of([log]), interval_95=Interval.around(log, reach[0.95]), interval_90=Interval.around(log, reach[0.90])
+    )
 
 
 def difference_s(runs: Sequence[RoundRun], above: str, below: str, *, size: float) -> Estimate | None:

@@ -6,12 +6,20 @@ import dataclasses
 from collections.abc import Mapping, Sequence
 
 from headrace.doctor.measuring.arms import arms_of, rate_of
+from headrace.doctor.measuring.causes.enough import supplies_enough
 from headrace.doctor.measuring.conclusion import conclude
 from headrace.doctor.measuring.decomposition import decompose, noise_of
 from headrace.doctor.measuring.model import Conclusion, Estimate, Measurement, MemoryUse, Resources, RoundRun, Scope
 from headrace.doctor.measuring.plain import Checked, plain_rows, plain_says
 from headrace.doctor.measuring.resources import resources_for
-from headrace.doctor.measuring.stages import ceiling_of, explained, find_knock_outs, find_stages, predicted_gains
+from headrace.doctor.measuring.stages import (
+    OF_LOOP,
+    ceiling_of,
+    explained,
+    find_knock_outs,
+    find_stages,
+    predicted_gains,
+)
 from headrace.doctor.measuring.waiting import find_waiting
 from headrace.doctor.meters.page_cache import CacheLabel
 from headrace.doctor.meters.preflight import Preflight
@@ -56,6 +64,7 @@ class Found:
 
 def assemble(found: Found, runs: Sequence[RoundRun]) -> Measurement:
     """Computes everything that follows from the rounds, and the conclusion."""
+    runs, mixed = of_one_kind(runs)
     cores = float(found.preflight.machine.usable_cores)
     account = _first(runs, "L accounted") or _first(runs, "I accounted")
     uses: tuple[StageUse, ...] = account.uses if account is not None else ()
@@ -90,7 +99,7 @@ def assemble(found: Found, runs: Sequence[RoundRun]) -> Measurement:
             decodes=found.decodes if found.decodes is not None else _decodes(uses),
             is_random=found.is_random,
             cache=found.cache,
-            left_out=("batches in flight when the clock starts", "starts of epochs"),
+            left_out=("batches in flight when the clock starts", *(() if _has_starts(runs) else ("starts of epochs",))),
         ),
         plain=plain,
         plain_says=plain_says(plain),
@@ -113,9 +122,40 @@ def assemble(found: Found, runs: Sequence[RoundRun]) -> Measurement:
         resources=_resources(need, runs, uses, found),
         busy_threads=found.busy_threads,
         conclusion=OPEN,
-        left_out=found.left_out,
+        left_out=(*found.left_out, *mixed),
     )
+    if supplies_enough(measurement):  # the slowest stage of a loader that is fast enough limits nothing
+        rows = [row if row.stage in OF_LOOP else dataclasses.replace(row, is_limit=False) for row in measurement.stages]
+        measurement = dataclasses.replace(measurement, stages=tuple(rows))
     return dataclasses.replace(measurement, conclusion=conclude(measurement))
+
+
+def of_one_kind(runs: Sequence[RoundRun]) -> tuple[list[RoundRun], list[str]]:
+    """(Rounds, what is to be said): an arm never mixes steady rates with those of whole epochs, starts included.
+
+    Where it has both, only the steady ones count; where epochs are too short for a steady part, that is said.
+    """
+    steady = {run.arm for run in runs if rate_of(run) is not None and not _is_whole(run)}
+    found, told = list[RoundRun](), dict[str, None]()
+    for run in runs:
+        if run.arm.startswith("plain") or run.timed is None or not _is_whole(run):
+            found.append(run)
+        elif run.arm in steady:
+            why = "no steady part, which other rounds of its kind have"
+            found.append(dataclasses.replace(run, timed=dataclasses.replace(run.timed, window=None), failure=why))
+            told[f"the rate of round {run.id}: {why}"] = None
+        else:
+            found.append(run)
+            told[f"a steady rate of {run.arm}: its epochs are too short, so that their starts are in it"] = None
+    return found, list(told)
+
+
+def _is_whole(run: RoundRun) -> bool:
+    return run.timed is not None and run.timed.window is not None and run.timed.window.has_starts
+
+
+def _has_starts(runs: Sequence[RoundRun]) -> bool:
+    return any(_is_whole(run) for run in runs if not run.arm.startswith("plain"))
 
 
 def _first(runs: Sequence[RoundRun], arm: str) -> Timed | None:

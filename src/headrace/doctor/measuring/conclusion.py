@@ -13,16 +13,20 @@ from headrace.doctor.measuring.causes.costs import (
     oversubscription,
     transfer,
 )
+from headrace.doctor.measuring.causes.enough import supplies_enough
 from headrace.doctor.measuring.causes.shape import burst, epoch_start, slow_worker, tail
 from headrace.doctor.measuring.causes.stage import costly_handover, stage_causes, unexplained
-from headrace.doctor.measuring.judging import WAITS, judge
+from headrace.doctor.measuring.judging import MATTERS, WAITS, judge, misses_interference, most_lost
 from headrace.doctor.measuring.model import Cause, CauseFound, Conclusion, Measurement
+from headrace.doctor.measuring.stages import OF_LOOP
 from headrace.doctor.measuring.wording import percent, rate, seconds_text, share
 
 __all__ = ["conclude"]
 
 ENOUGH = 0.8
 """Part of the headroom that a cause explains, from which no further cause of waiting is looked for."""
+FAR = 10.0
+"""A headroom of x11 as the upper end of an interval that reaches down to nothing: only that it is not known."""
 LIMITS: dict[Cause, str] = {
     "read": "reading is the limit",
     "decode": "decoding is the limit",
@@ -117,7 +121,10 @@ def _of_loader(m: Measurement) -> list[CauseFound]:
     if not costs and not shapes:
         needless = needless_workers(m)
         costs = [needless] if needless is not None and needless.gain is not None else []
-    found = [*shapes, *costs, *stage_causes(m)]
+    stages = stage_causes(m)
+    if supplies_enough(m):  # what workers do is fast enough, so only what the loop's own process does can limit
+        stages = [cause for cause in stages if cause.cause in OF_LOOP]
+    found = [*shapes, *costs, *stages]
     return found or ([unexplained(m)] if m.consumer is not None or m.knock_outs else [])
 
 
@@ -145,13 +152,18 @@ def _limited(m: Measurement, causes: Sequence[CauseFound]) -> str:
 
 def _healthy(m: Measurement) -> str:
     d, waiting = m.decomposition, m.waiting
-    if d is None or waiting is None:
+    if waiting is None:
         return "Nothing to fix."
-    by_steps = max(0.0, d.headroom.interval.high)
     by_waits = waiting.share.interval.high / (1 - min(waiting.share.interval.high, 0.99))
-    most = by_waits if by_steps >= 0.05 and by_waits < by_steps else max(by_steps, by_waits)
+    lost = most_lost(m)
+    if lost is not None and lost < MATTERS:
+        by_waits = max(by_waits, lost / (1 - lost))
+    by_steps = by_waits if d is None else max(0.0, d.headroom.interval.high)
+    most = by_waits if by_steps >= MATTERS and by_waits < by_steps else max(by_steps, by_waits)
     told = f"Nothing to fix: work on data could win at most {percent(max(most, 0.001))}."
-    if d.headroom.interval.low > 0.02 and by_waits < 0.02:
+    if d is None:
+        return told
+    if d.headroom.interval.low > 0.02 and by_waits < d.headroom.interval.low:
         told += " Steps take longer with fresh batches than with one that is kept, which no loader changes."
     return told
 
@@ -160,8 +172,13 @@ def _open(m: Measurement) -> str:
     d, waiting = m.decomposition, m.waiting
     if d is None or waiting is None:
         return "It cannot be told whether the loop waits for data: too few rounds ran."
-    if math.isinf(d.headroom.interval.high):
+    if d.headroom.interval.high > FAR:  # an interval that wide says nothing that its numbers would add to
         return f"It cannot be told yet: work on data could win about {percent(d.headroom.value)}, from too few rounds."
+    if misses_interference(m):
+        return (
+            f"The loop waits for nothing ({share(waiting.share)} of the time), but its steps are {share(d.headroom)} longer than "
+            "on a batch that is kept: because workers work beside them, or because fresh batches take longer, is open."
+        )
     return (
         f"It cannot be told: work on data could win {share(d.headroom)}, which reaches from nothing to what matters; "
         f"the loop waits {share(waiting.share)} of the time."
@@ -174,6 +191,8 @@ def _settling(m: Measurement) -> str:
     if d is None:
         return f"a larger budget, for example --budget {seconds_text(3 * m.budget_s).replace(' ', '')}"
     noise = noise_text(m)
+    if misses_interference(m):
+        noise = f"rounds of N, in which workers work beside a step on a kept batch, did not fit; {noise}"
     width = d.headroom.interval.high - d.headroom.interval.low
     # Intervals shrink with the root of the number of rounds; half of what matters is what they have to come down to.
     times = min(10.0, max(2.0, (width / 0.05) ** 2)) if math.isfinite(width) else 2.0

@@ -5,12 +5,23 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Sequence
 
-from headrace.doctor.measuring.arms import arms_of, batch_samples, difference_s, log_ratio, ratio, runs_of
+from headrace.doctor.measuring.arms import (
+    arms_of,
+    batch_samples,
+    difference_s,
+    log_ratio,
+    ratio,
+    runs_of,
+    unpaired_ratio,
+)
 from headrace.doctor.measuring.model import Decomposition, Estimate, RoundRun
 from headrace.doctor.meters.page_cache import CacheLabel
 from headrace.doctor.statistics.interval import Interval
 
 __all__ = ["decompose", "noise_of"]
+
+ALONE = ("L", "L accounted", "L pilot")
+"""Rounds of the loader alone, the best first: accounting costs it something, so that it is at least so fast."""
 
 
 def decompose(runs: Sequence[RoundRun], cache: CacheLabel) -> Decomposition | None:
@@ -36,7 +47,8 @@ def decompose(runs: Sequence[RoundRun], cache: CacheLabel) -> Decomposition | No
     if transfer is not None and waiting is not None:
         waiting = _shifted(waiting, -transfer.value)
     use = ratio(supply_to_need)
-    supply = log_ratio(runs, "L", "C")
+    paired = log_ratio(runs, "L", "C")
+    supply = paired or next(filter(None, (unpaired_ratio(runs, arm, "C") for arm in ALONE)), None)
     total_s, compute_s = size / arms["I"].rounds.mean_per_s, size / arms["C"].rounds.mean_per_s
     return Decomposition(
         total_s=dataclasses.replace(arms["I"].step_s, value=total_s),
@@ -48,7 +60,8 @@ def decompose(runs: Sequence[RoundRun], cache: CacheLabel) -> Decomposition | No
         utilisation=use,
         headroom=Estimate(value=1 / use.value - 1, interval=_inverse(use.interval)),
         supply_ratio=None if supply is None else ratio(supply),
-        overlap=None if supply is None else _overlap(size / arms["L"].rounds.mean_per_s, compute_s, total_s),
+        is_supply_paired=paired is not None,
+        overlap=None if paired is None else _overlap(size / arms["L"].rounds.mean_per_s, compute_s, total_s),
     )
 
 

@@ -118,6 +118,24 @@ class World:
         busy_threads: float | None = None,
     ) -> Measurement:
         """The whole measurement of this world."""
+        return self.measured_from(
+            self.rounds(num_blocks=num_blocks, seed=seed, has_step=has_step),
+            seed=seed,
+            has_step=has_step,
+            noise=noise,
+            busy_threads=busy_threads,
+        )
+
+    def measured_from(
+        self,
+        runs: Sequence[RoundRun],
+        *,
+        seed: int = 0,
+        has_step: bool = True,
+        noise: Noise = "quiet",
+        busy_threads: float | None = None,
+    ) -> Measurement:
+        """What is made of some rounds of this world."""
         found = Found(
             spec="train.py:make_loader",
             command="headrace measure train.py:make_loader",
@@ -138,7 +156,7 @@ class World:
             is_local=True,
             busy_threads=busy_threads,
         )
-        return assemble(found, self.rounds(num_blocks=num_blocks, seed=seed, has_step=has_step))
+        return assemble(found, runs)
 
     def timed(
         self,

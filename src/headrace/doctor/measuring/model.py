@@ -160,6 +160,8 @@ class Decomposition:
     """The most that work on data can win, as a share: T(I) / T(C) - 1."""
     supply_ratio: Estimate | None
     """R(L) / R(C): from 1.25 on there is comfort; None: the loader did not run alone."""
+    is_supply_paired: bool = True
+    """False: no block held both; rounds from different parts of the measurement are held against each other."""
     overlap: float | None
     """(T(L) + T(C) - T(I)) / (T(L) + T(C) - max(T(L), T(C))): 1 perfect, 0 serial, below 0 each slows the other."""
 
@@ -328,3 +330,13 @@ class Measurement:
     left_out: tuple[str, ...] = ()
     """What was not measured, and why, or with what budget it would be."""
     schema: int = SCHEMA
+
+    def _repr_html_(self) -> str | None:
+        """Verdict and causes, for notebooks; None: jinja2 is not installed, and the notebook shows the text."""
+        from headrace.doctor.measuring.page.render import render_short  # only for who looks at it
+        from headrace.errors import MissingExtra
+
+        try:
+            return render_short(self)
+        except MissingExtra:
+            return None

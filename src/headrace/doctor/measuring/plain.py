@@ -50,7 +50,8 @@ def plain_rows(runs: Sequence[RoundRun], checked: Mapping[int, Checked], cache: 
             if not told:
                 continue
             reference = Checked(text="the reference", is_same=True)
-            found = reference if number == 0 else checked.get(number, Checked(text="not compared", is_same=None))
+            other = "not compared: only the present number of workers is" if checked else "not compared"
+            found = reference if number == 0 else checked.get(number, Checked(text=other, is_same=None))
             unit, per_sample, padding = _unit(rounds[0])
             rates = tuple(one.rate_per_s for one in told)
             rows.append(

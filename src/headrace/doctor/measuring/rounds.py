@@ -15,7 +15,7 @@ from headrace.doctor.round import told
 from headrace.doctor.timing.runs import TimedRun
 from headrace.doctor.timing.timed import Timed
 
-__all__ = ["RoundRunner"]
+__all__ = ["OVER", "RoundRunner"]
 LEAST_S = 0.3
 """No child starts, loads and runs in less."""
 OVER = "over budget"

@@ -8,9 +8,10 @@ from __future__ import annotations
 
 import dataclasses
 import datetime as dt
+import math
 import statistics
 import time
-from typing import Any, cast
+from typing import Any, NoReturn, cast
 
 from headrace.doctor.measuring.assemble import Found, assemble
 from headrace.doctor.measuring.checking import check_workers
@@ -20,7 +21,7 @@ from headrace.doctor.measuring.model import Measurement, MemoryUse, RoundRun
 from headrace.doctor.measuring.options import Options
 from headrace.doctor.measuring.plain import Checked
 from headrace.doctor.measuring.plan import FIRST_WINDOW_S, KNOCK_SHARE, Pilot, Plan, knock_outs_that_fit, make_plan
-from headrace.doctor.measuring.rounds import RoundRunner
+from headrace.doctor.measuring.rounds import OVER, RoundRunner
 from headrace.doctor.measuring.stages import DATASET
 from headrace.doctor.meters.memory import MemorySeries
 from headrace.doctor.meters.page_cache import FileRange, warm
@@ -86,6 +87,8 @@ class Session:
         self.runner.say(f"loading {self.spec}")
         records, failure = self.runner.experiment(LookAtTarget(seed=self.options.seed))
         facts = next((one for one in records if isinstance(one, TargetFacts)), None)
+        if facts is None and failure.startswith(OVER):
+            self._give_up_for_time("loading it")
         if facts is None:
             raise TargetError(f"TARGET {self.spec} did not say what it is: {failure}")
         if self.options.workers is not None and facts.fixed_workers:
@@ -93,7 +96,8 @@ class Session:
                 f"{self.spec} cannot be measured with {self.options.workers} workers: {facts.fixed_workers}"
             )
         self.facts = facts
-        if not facts.is_iterable and facts.num_samples:
+        # In a short run every child counts, and this one decides nothing.
+        if not facts.is_iterable and facts.num_samples and self.options.budget_s >= CHECK_FROM_S:
             rows = (0, facts.num_samples // 2, facts.num_samples - 1)
             records, _ = self.runner.experiment(FindTraits(rows=rows, most_s=0.5))
             traits = next((one for one in records if isinstance(one, Traits)), None)
@@ -142,25 +146,57 @@ class Session:
         kinds: tuple[Kind, ...] = ("L", "I") if self.options.consumer is not None else ("L",)
         batch_s, extra_s = dict[Kind, float](), list[float]()
         for kind in kinds:
-            most_s = min(20.0, self.options.budget_s / 4)
+            most_s = min(20.0, self.options.budget_s / (4 if self.options.budget_s >= CHECK_FROM_S else 6))
             started = time.monotonic()
             run = self.runner.run(f"{kind} accounted", self._wish(kind, FIRST_WINDOW_S, accounts=True, most_s=most_s))
-            if run.timed is None or run.timed.window is None:
+            if run.timed is None:  # else it ran, and had too little time, of which another try has less
                 accounted_failure = run.failure
                 started = time.monotonic()
                 run = self.runner.run(f"{kind} pilot", self._wish(kind, FIRST_WINDOW_S, most_s=most_s))
-                if run.timed is None or run.timed.window is None:
-                    self._give_up(run, kind)
-                self.left_out.append(f"stages of {kind}: {accounted_failure}")
-            timed = cast("Timed", run.timed)
-            window = timed.window
+                if run.timed is not None and run.timed.window is not None:
+                    self.left_out.append(f"stages of {kind}: {accounted_failure}")
+            window = None if run.timed is None else run.timed.window
             if window is None:
+                self._miss(run, kind)
+                if run.timed is not None:
+                    steps = run.timed.steps
+                    batch_s[kind] = (steps.end_s - steps.asked_s[0]) / len(steps.got_s)
                 continue
             batch_s[kind] = window.seconds / max(1, window.num_batches)
             extra_s.append(max(0.1, time.monotonic() - started - window.seconds))
         loader_s = batch_s.get("L", 0.01)
         return Pilot(
             batch_s=batch_s.get("I", loader_s), loader_batch_s=loader_s, extra_s=statistics.fmean(extra_s or [1.0])
+        )
+
+    def _miss(self, run: RoundRun, kind: Kind) -> None:
+        """A first round had no steady part: goes on with what there is if only time was short.
+
+        Raises:
+            TargetError: the code failed; or of the loader alone not even one batch was there in time.
+        """
+        is_late = run.failure.startswith(OVER)
+        if is_late and kind == "L":
+            self._give_up_for_time("its first batches")
+        if not is_late and run.timed is None:
+            self._give_up(run, kind)
+        what = "the loader alone" if kind == "L" else "the loop"
+        self.left_out.append(f"{what}: {run.failure}; about --budget {self._better_budget_s():.0f}s holds its rounds")
+
+    def _better_budget_s(self) -> float:
+        """A budget that would do, by what was used until now for the first rounds alone."""
+        used_s = time.monotonic() - self.began_s
+        return math.ceil(max(2 * self.options.budget_s, 5 * used_s) / 10) * 10
+
+    def _give_up_for_time(self, what: str) -> NoReturn:
+        """The budget is used up before anything was seen.
+
+        Raises:
+            TargetError: always.
+        """
+        raise TargetError(
+            f"{self.spec} cannot be measured within --budget {self.options.budget_s:g}s: {what} took longer",
+            do=f"--budget {self._better_budget_s():.0f}s",
         )
 
     def _give_up(self, run: RoundRun, kind: Kind) -> None:
@@ -178,9 +214,9 @@ class Session:
     def _plan(self, pilot: Pilot) -> Plan:
         numbers = [0, self.num_workers or 2]
         if self.num_workers > usable_cores():
-            numbers.insert(1, max(1, usable_cores()))
+            numbers.append(max(1, usable_cores()))
         if self.facts.fixed_workers:
-            numbers = []
+            numbers = [self.num_workers]
             self.left_out.append(f"other numbers of workers: {self.facts.fixed_workers}")
         return make_plan(
             pilot,
@@ -195,18 +231,25 @@ class Session:
     def _plain(self, plan: Plan) -> None:
         deadline = time.monotonic() + 0.35 * self.runner.left_s
         for number in range(plan.num_plain):
-            for workers in plan.plain_workers:
-                if number and time.monotonic() > deadline:
-                    return
+            for place, workers in enumerate(plan.plain_workers):
+                # One round without workers and one with those it has are run whatever they take.
+                if (number or place > 1) and time.monotonic() > deadline:
+                    if not number:
+                        self.left_out.append(f"plain table, {workers} workers: a larger --budget holds its rounds")
+                    continue
+                setting = dataclasses.replace(self.setting, num_workers=workers)
                 wish = self._wish(
                     "L",
                     FIRST_WINDOW_S,
-                    setting=dataclasses.replace(self.setting, num_workers=workers),
+                    setting=self.setting if self.facts.fixed_workers else setting,
                     num_epochs=2,
                     max_batches=plan.plain_batches,
                     most_s=max(2.0, self.runner.left_s / 4),
                 )
-                self.runner.run(f"plain workers={workers}", wish, told_as=f"plain table, {workers} workers")
+                run = self.runner.run(f"plain workers={workers}", wish, told_as=f"plain table, {workers} workers")
+                if run.timed is None and not number:
+                    why = run.failure or "it delivered nothing"
+                    self.left_out.append(f"plain table, {workers} workers, a round: {why}")
 
     def _blocks(self, plan: Plan, num_blocks: int) -> None:
         """Mirrored blocks of the loop and its arms, or of the loader alone."""
@@ -236,7 +279,7 @@ class Session:
         stages, num_blocks = knock_outs_that_fit(uses, num_workers=self.num_workers, left_s=left_s, round_s=round_s)
         failed = self._without(stages, num_blocks, plan, round_s)
         tried = set(stages) - failed
-        if stages and failed and not tried & DATASET:
+        if stages and failed and not tried & DATASET and "sample" not in failed:
             # What cannot be left out by itself can be with all that makes a sample.
             self._without(("sample",), max(1, num_blocks - 1), plan, round_s)
         if not stages:

@@ -114,7 +114,7 @@ def find_stages(
         uses: What was accounted.
         knock_outs: What was left out, for the gains.
         limit: The stage that limits; None: none does.
-        is_noisy: Others keep cores busy: who does not compute may be waiting for a core.
+        is_noisy: Others keep cores busy: who does not compute may be waiting for a core, where the kernel does not tell.
     """
     gains = {one.stage: one.gain for one in knock_outs}
     total_s = sum(use.wall_s / use.num_samples for use in uses if use.num_samples)
@@ -138,10 +138,11 @@ def _kind(use: StageUse, *, is_noisy: bool) -> Literal["cpu", "disk", "waiting",
         return "copy"
     if use.wall_s <= 0:
         return "unknown"
-    computed = use.cpu_s / use.wall_s
+    # Who waits for a core would compute if there was one.
+    computed = (use.cpu_s if use.awake_s is None else use.awake_s) / use.wall_s
     if computed >= COMPUTES:
         return "cpu"
-    if computed < (SLEEPS if is_noisy else WAITS):
+    if computed < (SLEEPS if is_noisy and use.awake_s is None else WAITS):
         return "disk" if use.stage == "read" and use.num_bytes else "waiting"
     return "unknown"
 

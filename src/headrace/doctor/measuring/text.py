@@ -6,6 +6,8 @@ import math
 import textwrap
 from collections.abc import Iterator, Sequence
 
+from headrace.doctor.measuring.against import Against
+from headrace.doctor.measuring.against_text import render_against
 from headrace.doctor.measuring.model import CauseFound, Measurement, PlainRow
 from headrace.doctor.measuring.wording import bytes_text, gain, milliseconds, percent, rate, seconds_text, share
 
@@ -18,19 +20,22 @@ MOST_REMEDIES = 3
 COLOURS = {"healthy": "1;32", "supply": "1;36", "limited": "1;31", "inconclusive": "1;33"}
 
 
-def render(m: Measurement, *, width: int = 80, color: bool = False) -> str:
+def render(m: Measurement, *, width: int = 80, color: bool = False, against: Against | None = None) -> str:
     """Returns the whole text, ending with a line break.
 
     Args:
         m: What to show.
         width: Columns to wrap at, 80 to 120.
         color: True: the verdict is coloured.
+        against: An earlier measurement that it was held against; None: none.
     """
     verdict = m.conclusion.verdict
     label = f"\x1b[{COLOURS[verdict]}mVERDICT\x1b[0m" if color else "VERDICT"
     lines = _wrapped("VERDICT", m.conclusion.sentence, width)
     lines[0] = label + lines[0][len("VERDICT") :]
     lines += _wrapped("settle", m.conclusion.settling, width) if m.conclusion.settling else []
+    if against is not None:
+        lines += ["", *render_against(against, width=width).splitlines()]
     for cause in m.conclusion.causes:
         lines += ["", *_cause(cause, width)]
     lines += ["", *_head(m, width)]
@@ -185,6 +190,10 @@ def _supply(m: Measurement) -> Iterator[str]:
     for name, value, interval in rows:
         bar = "=" * round((BAR + 2) * min(1.0, value / axis)) + (">" if value > axis else "")
         yield f"{'':<{LABEL}}{name:<20}{rate(value, interval).replace(' samples/s', ''):>14}   {bar}"
+    d = m.decomposition
+    if d is not None and d.supply_ratio is not None:
+        paired = "" if d.is_supply_paired else ", not paired: these rounds had no block in common"
+        yield f"{'':<{LABEL}}supply over need {d.supply_ratio.value:.2f}{paired}"
 
 
 def _stages(m: Measurement, width: int) -> Iterator[str]:

@@ -31,7 +31,7 @@ def inner_steps(timed: Timed) -> list[int]:
     if timed.window is None:
         return []
     epochs = timed.steps.epochs
-    return [at for at in range(timed.window.first, timed.window.last) if at > 0 and epochs[at] == epochs[at - 1]]
+    return [at for at in timed.window.places if at > 0 and epochs[at] == epochs[at - 1]]
 
 
 def find_waiting(runs: Sequence[RoundRun]) -> Waiting | None:

@@ -10,7 +10,7 @@ from headrace.doctor.report.links import rule_page
 from headrace.doctor.wording.samples import count
 from headrace.errors import MissingExtra
 
-__all__ = ["LONGEST", "clip", "render_template"]
+__all__ = ["LONGEST", "check_templates", "clip", "render_template"]
 
 LONGEST = 2000
 """Characters of one text; the JSON report has all of them."""
@@ -30,6 +30,15 @@ def render_template(name: str, values: dict[str, Any], folder: pathlib.Path = _O
     """
     text: str = _environment(folder).get_template(name).render(values)
     return text.strip() + "\n"
+
+
+def check_templates() -> None:
+    """Refuses before an examination of minutes what could not be written after it.
+
+    Raises:
+        MissingExtra: jinja2 is not installed.
+    """
+    _environment(_OWN)
 
 
 def clip(text: str, most: int = LONGEST) -> str:

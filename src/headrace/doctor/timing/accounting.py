@@ -35,11 +35,13 @@ from headrace.doctor.timing.stage_clock import (
     listen_to_opening,
 )
 from headrace.doctor.timing.timed import BatchMade, StageUse
+from headrace.machine import waited_for_core_s
 
 __all__ = ["Account"]
 
-_MADE = struct.Struct(f"<5q4d{2 * NUM_STAGES}d")
-"""Pass, number in the pass, samples, bytes read, requests; began, fetched, made, slowest sample; walls and CPUs by stage."""
+_MADE = struct.Struct(f"<5q5d{2 * NUM_STAGES}d")
+"""Pass, number in the pass, samples, bytes read, requests; began, fetched, made, slowest sample, waited for a core (below 0:
+not told); walls and CPUs by stage."""
 _SENT = struct.Struct("<dd")
 """Wall and CPU seconds of pickling one batch."""
 FOLDED_SHARE = 0.01
@@ -152,6 +154,8 @@ class _Made:
     fetched_s: float
     made_s: float
     slowest_s: float
+    late_s: float
+    """For which its thread wanted to compute and had to wait for a core; below 0: not told."""
     walls_s: list[float]
     cpus_s: list[float]
 
@@ -165,7 +169,8 @@ def _whole(path: pathlib.Path, size: int) -> bytes:
 def _records(path: pathlib.Path) -> Iterator[_Made]:
     worker = int(path.stem.partition("-")[0])
     for values in _MADE.iter_unpack(_whole(path, _MADE.size)):
-        epoch, number, num_samples, num_bytes, num_requests, began_s, fetched_s, made_s, slowest_s, *by_stage = values
+        epoch, number, num_samples, num_bytes, num_requests, *times_s = values
+        began_s, fetched_s, made_s, slowest_s, late_s, *by_stage = times_s
         yield _Made(
             process=path.stem,
             worker=worker,
@@ -178,6 +183,7 @@ def _records(path: pathlib.Path) -> Iterator[_Made]:
             fetched_s=fetched_s,
             made_s=made_s,
             slowest_s=slowest_s,
+            late_s=late_s,
             walls_s=by_stage[:NUM_STAGES],
             cpus_s=by_stage[NUM_STAGES:],
         )
@@ -197,10 +203,13 @@ def _uses(made: list[_Made], num_servers: int) -> Iterator[StageUse]:
     walls = [sum(one.walls_s[stage] for one in made) for stage in range(NUM_STAGES)]
     cpus = [sum(one.cpus_s[stage] for one in made) for stage in range(NUM_STAGES)]
     in_dataset = (READ, DECODE, TRANSFORM, SAMPLE)
+    awake = _awake(made)
     told = [stage for stage in in_dataset if stage != SAMPLE and walls[stage] > 0]
     if told and walls[SAMPLE] <= FOLDED_SHARE * sum(walls[stage] for stage in in_dataset):
         walls[told[0]] += walls[SAMPLE]
         cpus[told[0]] += cpus[SAMPLE]
+        if awake is not None:
+            awake[told[0]] += awake[SAMPLE]
         walls[SAMPLE] = 0.0
     reader = READ if walls[READ] else SAMPLE if walls[SAMPLE] else DECODE
     num_bytes = sum(one.num_bytes for one in made) if all(one.num_requests >= 0 for one in made) else None
@@ -215,7 +224,28 @@ def _uses(made: list[_Made], num_servers: int) -> Iterator[StageUse]:
                 num_servers=num_servers,
                 num_bytes=num_bytes if stage == reader else None,
                 num_requests=num_requests if stage == reader else None,
+                awake_s=None if awake is None else awake[stage],
             )
+
+
+def _awake(made: list[_Made]) -> list[float] | None:
+    """By stage, what it computed and its part of what its thread waited for a core; None: not told.
+
+    The kernel is asked once a batch, since asking costs as much as ten stages do. Who computes is who waits for a core, so the
+    wait is spread over the stages by what they computed, as far as their wall time leaves room; the rest over all that is left.
+    """
+    if not made or any(one.late_s < 0 for one in made):
+        return None
+    awake = [0.0] * NUM_STAGES
+    for one in made:
+        rooms = [max(0.0, wall - cpu) for wall, cpu in zip(one.walls_s, one.cpus_s, strict=True)]
+        whole = max(sum(one.cpus_s), 1e-12)
+        first = [min(room, one.late_s * cpu / whole) for room, cpu in zip(rooms, one.cpus_s, strict=True)]
+        left_s = max(0.0, one.late_s - sum(first))
+        times = min(1.0, left_s / max(sum(rooms) - sum(first), 1e-12))
+        for stage in range(NUM_STAGES):
+            awake[stage] += one.cpus_s[stage] + first[stage] + times * (rooms[stage] - first[stage])
+    return awake
 
 
 class _Noting(Change):
@@ -247,6 +277,7 @@ class _Noting(Change):
         self._began_s = self._fetched_s = 0.0
         self._num_samples = 0
         self._read: tuple[int, int] = (0, -1)
+        self._late_s = -1.0
 
     def __getstate__(self) -> dict[str, Any]:
         return {**vars(self), "arrived": [], "num_delivered": [], "_clock": StageClock(), "_file": None, "_io": None}
@@ -292,6 +323,7 @@ class _Noting(Change):
         self._clock.clear()
         self._num_samples = 0
         io = self._io
+        late_s = waited_for_core_s()
         before = None if io is None else io.now()
         listen_to_opening(self._clock)
         self._began_s = self._fetched_s = time.monotonic()
@@ -300,6 +332,7 @@ class _Noting(Change):
         finally:
             listen_to_opening(None)
         after = None if io is None else io.now()
+        self._late_s = -1.0 if late_s is None else max(0.0, (waited_for_core_s() or 0.0) - late_s)
         self._read = (0, -1) if before is None or after is None else (after[0] - before[0], after[1] - before[1])
         if self._writes_at_once:
             self._write(self._num_here)
@@ -359,6 +392,7 @@ class _Noting(Change):
                 self._fetched_s,
                 time.monotonic(),
                 clock.slowest_s,
+                self._late_s,
                 *clock.walls_s,
                 *clock.cpus_s,
             ),

@@ -79,6 +79,8 @@ class Window:
     stretches: tuple[tuple[int, int], ...] = ()
     """The parts of it that count: (first, one behind the last) of each epoch's steady batches. Empty: all from `first` to
     `last`."""
+    has_starts: bool = False
+    """True: epochs were too short for a steady part, so these are whole ones with their starts. No steady rate."""
 
     @property
     def rate_per_s(self) -> float:
@@ -114,6 +116,8 @@ class StageUse:
     into memory do not count. None: not counted, or another stage."""
     num_requests: int | None = None
     """Calls that read, of the same stage; None: not counted."""
+    awake_s: float | None = None
+    """`cpu_s`, and the time for which it wanted to compute and had to wait for a core; None: not told (Linux tells)."""
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)

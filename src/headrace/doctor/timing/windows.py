@@ -109,7 +109,7 @@ def _whole_epochs(
     size = whole[0].last - whole[0].first
     counted = "1 whole epoch" if len(whole) == 1 else f"{len(whole)} whole epochs"
     return (
-        window,
+        dataclasses.replace(window, has_starts=True),
         f"an epoch of {size} batches is too short for a steady part: this is the rate of {counted}, starts included",
     )
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import statistics
+
 from headrace.doctor.measuring.causes.gains import evidence, loop_gain, rounds_of, supply
 from headrace.doctor.measuring.model import CauseFound, Estimate, Measurement
 from headrace.doctor.measuring.plain import fewer_are_faster, rate_with
@@ -16,6 +18,8 @@ SATURATED = 0.85
 """Share of the cores' time from which they are all busy."""
 THREADS = 1.5
 """Threads that compute at a time in one worker, from which it is more than one."""
+HUGE = 2.0
+"""Times that a step is longer in the loop, which no ordinary difference between batches makes it."""
 TOO_MUCH = 0.5
 """Part of what is free that batches prepared ahead may take: the rest is the trainer's."""
 SPARE = 0.02
@@ -34,8 +38,10 @@ def busy_share(timed: Timed, cores: int) -> float:
 def interference(m: Measurement) -> CauseFound | None:
     """The step itself takes longer while workers work beside it."""
     d = m.decomposition
-    if d is None or d.interference_s is None:
+    if d is None:
         return None
+    if d.interference_s is None:
+        return _interference_seen(m)
     extra, compute_s = d.interference_s, d.compute_s.value
     # Two independent witnesses: the paced loader beside the step, and the step inside the real loop.
     inside = _step_inside_s(m)
@@ -53,11 +59,43 @@ def interference(m: Measurement) -> CauseFound | None:
         gain=slower,
         basis="experiment",
         evidence=evidence(m, "N", "C"),
-        remedy=(
-            f"fewer workers (now {m.num_workers}): `headrace tune` finds the fewest that the loop does not wait for",
-            "one thread in each worker: torch.set_num_threads(1), cv2.setNumThreads(0) in worker_init_fn",
-            "less work per sample: smaller files, work done once beforehand, augmentation on the device",
-        ),
+        remedy=_lighter(m),
+    )
+
+
+def _interference_seen(m: Measurement) -> CauseFound | None:
+    """Without rounds of N: only where the step is twice as long in every round of the loop as in any of its own.
+
+    Fresh batches may take longer than the kept one, too. So the workers must compute long enough beside the step to explain
+    it, and every core must be busy: what they compute is then taken from the step.
+    """
+    d, loops, alone = m.decomposition, rounds_of(m, "I"), rounds_of(m, "C")
+    if d is None or not m.num_workers or not loops or not alone or any(one.device for one in loops):
+        return None
+    cores, compute_s = m.preflight.machine.usable_cores, d.compute_s.value
+    inside = [statistics.fmean(one.steps.consumer_s) for one in loops]
+    extra_s = statistics.fmean(inside) - compute_s
+    worked_s = statistics.fmean(one.workers_cpu_s / len(one.steps.got_s) for one in loops)
+    is_huge = min(inside) > HUGE * max(statistics.fmean(one.steps.consumer_s) for one in alone)
+    is_saturated = statistics.median(busy_share(one, cores) for one in loops) >= SATURATED
+    if not (is_huge and is_saturated and worked_s >= extra_s / 2):
+        return None
+    return CauseFound(
+        cause="interference",
+        text=f"The step takes {1e3 * statistics.fmean(inside):.3g} ms in the loop and {1e3 * compute_s:.3g} ms by itself, while "
+        f"{m.num_workers} workers compute {1e3 * worked_s:.3g} ms beside each, and all {cores} cores are busy.",
+        gain=Estimate(value=extra_s / compute_s),
+        basis="observed",
+        evidence=evidence(m, "I", "C"),
+        remedy=_lighter(m),
+    )
+
+
+def _lighter(m: Measurement) -> tuple[str, ...]:
+    return (
+        f"fewer workers (now {m.num_workers}): `headrace tune` finds the fewest that the loop does not wait for",
+        "one thread in each worker: torch.set_num_threads(1), cv2.setNumThreads(0) in worker_init_fn",
+        "less work per sample: smaller files, work done once beforehand, augmentation on the device",
     )
 
 

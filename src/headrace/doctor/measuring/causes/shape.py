@@ -7,6 +7,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from headrace.doctor.measuring.causes.enough import CLEARLY, supply_beside_the_step
 from headrace.doctor.measuring.causes.gains import accounted, evidence, loop_gain, rounds_of
 from headrace.doctor.measuring.model import CauseFound, Estimate, Measurement
 from headrace.doctor.measuring.waiting import inner_steps
@@ -45,6 +46,8 @@ def epoch_start(m: Measurement) -> CauseFound | None:
     if not num_batches:
         return None
     steady_s = num_batches * d.total_s.value
+    if any(timed.window is not None and timed.window.has_starts for timed in rounds_of(m, "I")):
+        steady_s -= min(statistics.median(excess), 0.99 * steady_s)  # the starts are in these steps
     low, middle = min(excess) / steady_s, statistics.median(excess) / steady_s
     if middle < MATTERS or low < MATTERS / 2:
         return None
@@ -194,7 +197,8 @@ def _batch_times(m: Measurement) -> tuple[list[float], list[float]]:
 def burst(m: Measurement) -> CauseFound | None:
     """The loader is fast enough on average, but not for a row of short steps."""
     d = m.decomposition
-    if d is None or d.supply_ratio is None or d.supply_ratio.value < 1.05 or not m.num_workers:
+    supply = supply_beside_the_step(m)
+    if d is None or supply is None or supply.value < CLEARLY:
         return None
     steps = _consumer_s(rounds_of(m, "I"))
     if len(steps) < 4 * FEWEST_BATCHES:
@@ -207,7 +211,7 @@ def burst(m: Measurement) -> CauseFound | None:
     return CauseFound(
         cause="burst",
         text=f"Steps take from {seconds_text(float(short_s))} to {seconds_text(float(long_s))}: the loader is fast enough on "
-        f"average (x{d.supply_ratio.value:.2f} of the need), but {in_flight} batches ahead do not last for a row of short ones.",
+        f"average (x{supply.value:.2f} of the need), but {in_flight} batches ahead do not last for a row of short ones.",
         gain=d.headroom,
         basis="observed",
         evidence=evidence(m, "I", "C", "L"),

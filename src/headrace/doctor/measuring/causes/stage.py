@@ -6,6 +6,7 @@ import math
 from typing import cast
 
 from headrace.doctor.measuring.causes.costs import SATURATED, busy_share
+from headrace.doctor.measuring.causes.enough import supplies_enough, supply_beside_the_step
 from headrace.doctor.measuring.causes.gains import evidence, loop_gain, rounds_of
 from headrace.doctor.measuring.causes.remedies import remedies_for
 from headrace.doctor.measuring.model import Cause, CauseFound, Estimate, Measurement, StageRow
@@ -131,7 +132,13 @@ def _cores_are_busy(m: Measurement) -> bool:
 def unexplained(m: Measurement) -> CauseFound:
     """The loader limits, and no stage explains it."""
     best = max(m.knock_outs, key=lambda one: one.gain.value, default=None)
-    if best is None:
+    supply = supply_beside_the_step(m)
+    if supplies_enough(m) and supply is not None:
+        told = (
+            f"The loader delivers x{supply.value:.2f} of the need on average, and the loop waits all the same; neither single "
+            "slow samples or workers nor uneven steps explain it."
+        )
+    elif best is None:
         told = "The loader is too slow, and none of its stages could be left out or timed."
     else:
         told = (
@@ -145,6 +152,7 @@ def unexplained(m: Measurement) -> CauseFound:
         basis="experiment" if best is not None else "observed",
         evidence=evidence(m, "L", "L accounted"),
         remedy=(
+            *(["prefetch_factor higher: more prepared ahead evens out what is uneven"] if supplies_enough(m) else []),
             "`headrace tune` tries settings instead of explaining",
             "--trace FILE shows every batch and worker on a time line",
         ),

@@ -152,7 +152,10 @@ def _parts(m: Measurement) -> Sequence[tuple[str, str, str]]:
     )
     rows.append(("headroom", share(d.headroom), "the most that work on data can win"))
     if d.supply_ratio is not None:
-        rows.append(("supply over need", f"{d.supply_ratio.value:.2f}", "R(L) / R(C); from 1.25 on there is comfort"))
+        told = "R(L) / R(C); from 1.25 on there is comfort" + (
+            "" if d.is_supply_paired else "; of rounds that had no block in common"
+        )
+        rows.append(("supply over need", f"{d.supply_ratio.value:.2f}", told))
     if d.overlap is not None:
         rows.append(("overlap", f"{d.overlap:.2f}", "1 perfect, 0 serial, below 0: each slows the other"))
     if m.waiting is not None:
