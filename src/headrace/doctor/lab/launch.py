@@ -33,14 +33,15 @@ NURSERY_END_S = 2.0
 """Seconds that a nursery has to end by itself when nobody needs it any more."""
 
 
-def launcher_for(spec: str, *, seed: int | None = None) -> Launcher:
+def launcher_for(spec: str, *, seed: int | None = None, trains: bool = False) -> Launcher:
     """Returns the fastest way there is on this platform to start children for a TARGET of the command line.
 
     Args:
         spec: TARGET.
         seed: Seed of the global generators while TARGET is loaded, so that two children load the same. None: as they are.
+        trains: True: children make optimizers; what these import is imported once beforehand.
     """
-    return Nursery(spec, seed) if sys.platform == "linux" else FreshStart(spec, seed)
+    return Nursery(spec, seed, trains=trains) if sys.platform == "linux" else FreshStart(spec, seed)
 
 
 class FreshStart:
@@ -77,12 +78,21 @@ class Nursery:
     It starts at once and imports while the caller does other things; it ends with its caller, even by SIGKILL.
     """
 
-    def __init__(self, spec: str, seed: int | None = None) -> None:
+    def __init__(self, spec: str, seed: int | None = None, *, trains: bool = False) -> None:
         self._spec, self._seed = spec, seed
+        wishes = ["trains"] if trains else []
         self._door, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         with theirs:
             self._process = subprocess.Popen(
-                [sys.executable, "-P", "-m", "headrace.doctor.lab.nursery", str(theirs.fileno()), str(os.getpid())],
+                [
+                    sys.executable,
+                    "-P",
+                    "-m",
+                    "headrace.doctor.lab.nursery",
+                    str(theirs.fileno()),
+                    str(os.getpid()),
+                    *wishes,
+                ],
                 stdin=subprocess.DEVNULL,
                 stdout=subprocess.DEVNULL,
                 pass_fds=[theirs.fileno()],

@@ -1,6 +1,6 @@
 """A fresh interpreter that has imported torch once, and forks a child for each request. See `doctor.lab.launch`.
 
-    python -P -m headrace.doctor.lab.nursery DOOR PARENT
+    python -P -m headrace.doctor.lab.nursery DOOR PARENT [trains]
 
 It runs nothing of the user's: a child finds the interpreter as it would find a new one, but for modules of torch and
 numpy that are already imported. It ends when its door is closed, or with its parent.
@@ -23,6 +23,7 @@ from collections.abc import Iterator
 from headrace.doctor.lab import inside
 from headrace.doctor.lab.leaving import leave
 from headrace.doctor.lab.starting import Descriptors
+from headrace.doctor.lab.warming import warm_up_training
 
 __all__ = ["main"]
 
@@ -37,6 +38,9 @@ def main(arguments: list[str]) -> None:
     for name in ("numpy", "torch", "torch.utils.data"):
         with contextlib.suppress(Exception):  # a broken installation is the user's to see, in the child
             __import__(name)
+    if "trains" in arguments[2:]:
+        with contextlib.suppress(Exception):
+            warm_up_training()
     gc.collect()
     gc.freeze()  # collections in children do not touch, and so copy, these pages
     tell: dict[int, int] = {}

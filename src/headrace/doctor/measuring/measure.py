@@ -13,6 +13,7 @@ from headrace.doctor.measuring.options import Options
 from headrace.doctor.measuring.rounds import RoundRunner
 from headrace.doctor.measuring.session import Session
 from headrace.doctor.subject.target import check
+from headrace.doctor.timing.consumer import TrainStep
 from headrace.machine import cpu_pressure
 
 __all__ = ["Options", "measure"]
@@ -42,7 +43,10 @@ def measure(
     budget = Budget((1 - RESERVE) * options.budget_s - RESERVE_S)
     pressure = cpu_pressure()
     spec = target if isinstance(target, str) else f"this {type(target).__name__}"
-    launcher = launcher_for(target, seed=options.seed) if isinstance(target, str) else ForkOfCaller(target)
+    trains = isinstance(options.consumer, TrainStep)
+    launcher = (
+        launcher_for(target, seed=options.seed, trains=trains) if isinstance(target, str) else ForkOfCaller(target)
+    )
     with tempfile.TemporaryDirectory(prefix="headrace-", ignore_cleanup_errors=True) as folder:
         runner = RoundRunner(
             spec,

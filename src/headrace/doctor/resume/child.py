@@ -9,6 +9,7 @@ begins as in a fresh interpreter. A child has a session of its own and ends with
 from __future__ import annotations
 
 import contextlib
+import importlib
 import json
 import os
 import resource
@@ -19,6 +20,7 @@ from typing import Any
 
 from headrace.doctor.lab.inside import end_with
 from headrace.doctor.lab.leaving import leave
+from headrace.doctor.lab.warming import warm_up_training
 from headrace.doctor.resume.calling import how_to_call
 from headrace.doctor.resume.recording import Recorder
 from headrace.doctor.stacks import user_traceback
@@ -33,7 +35,8 @@ def main(arguments: list[str]) -> None:
     number, parent = map(int, arguments)
     end_with(parent)
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
-    _warm_up()
+    warm_up_training()
+    importlib.import_module("headrace.engine.loader")
     connection = Connection(number)
     with contextlib.suppress(EOFError):
         while True:
@@ -44,22 +47,6 @@ def main(arguments: list[str]) -> None:
                 leave(_run(order))
             connection.send(pid)
             connection.send(os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]))
-
-
-def _warm_up() -> None:
-    """Imports here, once for all runs, what every run needs; torch imports a third of it with the first step.
-
-    No backward pass: its threads would not survive the fork.
-    """
-    import torch.utils.data
-
-    import headrace.engine.loader  # noqa: F401
-
-    parameter = torch.zeros(1, requires_grad=True)
-    parameter.grad = torch.zeros(1)
-    optimizer = torch.optim.Adam([parameter], lr=0.0)
-    optimizer.step()
-    optimizer.zero_grad()
 
 
 def _run(order: dict[str, Any]) -> int:

@@ -13,7 +13,7 @@ from headrace.doctor.lab.launch import ForkOfCaller, launcher_for
 from headrace.doctor.lab.outside import Budget, Lab
 from headrace.doctor.meters.memory import MemorySampler
 from headrace.doctor.round import told
-from headrace.doctor.timing.consumer import Consumer, Touch
+from headrace.doctor.timing.consumer import Consumer, Touch, TrainStep
 from headrace.doctor.timing.setting import Setting
 from headrace.doctor.timing.timed import Kind, Timed
 from headrace.doctor.tuning.asking import AskLoader, module_of
@@ -69,7 +69,8 @@ class LabRig:
         self._budget = Budget(budget_s)
         self._start = time.monotonic()
         self._folder = tempfile.TemporaryDirectory(prefix="headrace-", ignore_cleanup_errors=True)
-        launcher = launcher_for(target, seed=seed) if isinstance(target, str) else ForkOfCaller(target)
+        trains = isinstance(consumer, TrainStep)
+        launcher = launcher_for(target, seed=seed, trains=trains) if isinstance(target, str) else ForkOfCaller(target)
         self._lab = Lab(self._spec, budget=self._budget, per_sample_s=PER_BATCH_S, launcher=launcher)
         self._facts: LoaderNow | None = None
 
