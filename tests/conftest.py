@@ -22,7 +22,7 @@ hypothesis.settings.register_profile("default", deadline=None, max_examples=50)
 hypothesis.settings.register_profile(
     "ci",
     deadline=None,
-    max_examples=100,
+    max_examples=50,
     derandomize=True,  # whether a change may land is decided by the change; "search" looks for examples nobody thought of
     print_blob=True,  # a failure on another machine can be replayed here
     suppress_health_check=[hypothesis.HealthCheck.too_slow],

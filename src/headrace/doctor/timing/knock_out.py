@@ -39,6 +39,9 @@ NUM_VARIANTS = 2
 NOTHING_HEARD = "nothing that reads or decodes could be heard in its data set; only `sample` can be left out"
 
 
+NO_TRANSFORM = "its data set keeps no transform in `transform`, `transforms` or `target_transform`"
+
+
 def without_stages(subject: Subject, loader: Any, stages: Sequence[Stage], bench: Bench) -> Any:
     """Returns a copy of a torch loader in which stages cost nothing; the loader itself is left as it is.
 
@@ -65,6 +68,8 @@ def without_stages(subject: Subject, loader: Any, stages: Sequence[Stage], bench
         raise CannotExamine("without workers nothing is handed over")
     if "sample" not in wanted and wanted & {"read", "decode"} and not loader.num_workers and spies.installed() is None:
         raise CannotExamine("nobody listens to decoders in this process; with workers it can be done")
+    if "transform" in wanted and not subject.is_iterable and next(subject.transform_slots(), None) is None:
+        raise CannotExamine(NO_TRANSFORM)  # known before samples are prepared
     if wanted & {"sample", "read", "decode", "transform"}:
         memory = learn(loader, bench)
         if "sample" in wanted:
@@ -87,7 +92,7 @@ def _length_of_stream(loader: Any) -> int | None:
 def _possible(wanted: set[Stage], memory: Memory) -> frozenset[Stage]:
     several = memory.several
     if "transform" in wanted and not any(one.transforms for one in several):
-        raise CannotExamine("its data set keeps no transform in `transform`, `transforms` or `target_transform`")
+        raise CannotExamine(NO_TRANSFORM)
     if "decode" in wanted:
         kept = [made for one in several for results in one.decoders.values() for made in results]
         if not any(not isinstance(made, NotKept) for made in kept):
