@@ -15,7 +15,6 @@ from headrace.cli.progress import spinner
 if TYPE_CHECKING:
     from headrace.doctor.measuring.against import Against
     from headrace.doctor.measuring.model import Measurement
-    from headrace.doctor.timing.consumer import Consumer
 
 __all__ = ["command"]
 
@@ -90,19 +89,21 @@ def command(
         check_templates()
     from headrace.doctor.measuring.against import compare_with, load
     from headrace.doctor.measuring.measure import Options, measure
+    from headrace.doctor.timing.consumer import chosen
 
     then = None if baseline is None else load(baseline)
-    options = Options(
-        consumer=_consumer(train, step_ms, asleep=asleep),
-        workers=workers,
-        budget_s=budget_s,
-        seed=seed,
-        is_cold=cold,
-        command=" ".join(["headrace", *sys.argv[1:]]),
-        trace=None if trace is None else str(trace),
-    )
-    with spinner(f"loading {target}", budget_s=budget_s) as progress:
-        found = measure(target, options, progress=progress)
+    with chosen(train=train, step_ms=step_ms, is_busy=not asleep) as consumer:
+        options = Options(
+            consumer=consumer,
+            workers=workers,
+            budget_s=budget_s,
+            seed=seed,
+            is_cold=cold,
+            command=" ".join(["headrace", *sys.argv[1:]]),
+            trace=None if trace is None else str(trace),
+        )
+        with spinner(f"loading {target}", budget_s=budget_s) as progress:
+            found = measure(target, options, progress=progress)
     against = None if then is None else compare_with(then, found)
     write_result(_written(found, against, output_format), output)
     if html is not None:
@@ -110,14 +111,6 @@ def command(
 
         write_result(render_page(found, against), html)
     raise typer.Exit(found.conclusion.exit_status if against is None else against.exit_status)
-
-
-def _consumer(train: str | None, step_ms: float | None, *, asleep: bool) -> Consumer | None:
-    from headrace.doctor.timing.consumer import Emulated, TrainStep
-
-    if train is not None:
-        return TrainStep(train)
-    return None if step_ms is None else Emulated(step_s=step_ms / 1e3, is_busy=not asleep)
 
 
 def _written(found: Measurement, against: Against | None, output_format: Format) -> str:

@@ -144,11 +144,9 @@ def measure(
     Everything runs in forks of this process (Linux, macOS), so a step that is given trains copies of its model. A model on
     a CUDA device cannot be forked: give the text `train.py:train_step` for both.
     """
-    import contextlib
-
     from headrace.doctor.measuring.measure import Options
     from headrace.doctor.measuring.measure import measure as _measure
-    from headrace.doctor.timing.consumer import Consumer, Emulated, TrainStep, held
+    from headrace.doctor.timing.consumer import chosen
     from headrace.errors import ConfigurationError
 
     if step is not None and step_ms is not None:
@@ -159,14 +157,8 @@ def measure(
             "of this one",
             do='hr.measure("train.py:make_loader", step="train.py:train_step")',
         )
-    with contextlib.ExitStack() as stack:
-        consumer: Consumer | None = None
-        if callable(step):
-            consumer = stack.enter_context(held(step))
-        elif step is not None:
-            consumer = TrainStep(step)
-        elif step_ms is not None:
-            consumer = Emulated(step_s=step_ms / 1e3, is_busy=not asleep)
+    given, train = (step, None) if callable(step) else (None, step)
+    with chosen(given=given, train=train, step_ms=step_ms, is_busy=not asleep) as consumer:
         options = Options(
             consumer=consumer,
             workers=workers,

@@ -1,6 +1,7 @@
 """Two measurements at two times: what may be said, and what may not."""
 
 import dataclasses
+import functools
 import json
 
 import msgspec
@@ -8,36 +9,17 @@ import pytest
 
 from headrace.doctor.measuring.against import compare_with, load
 from headrace.doctor.measuring.against_text import render_against
-from headrace.doctor.measuring.assemble import Found, assemble
 from headrace.doctor.measuring.json import to_json
 from headrace.doctor.measuring.made_up import World
-from headrace.doctor.meters.page_cache import CacheLabel
-from headrace.doctor.meters.preflight import look_before
 from headrace.errors import ConfigurationError
 
 WAITING = World(wall_ms={"sample": 6.0, "collate": 0.4})
 
 
-def measured(world, *, seed=0, label="warm-verified", **changes):
-    found = Found(
-        spec="train.py:make_loader",
-        command="headrace measure",
-        created="2026-01-02T03:04:05",
-        kind="torch.utils.data.DataLoader",
-        num_samples=8000,
-        batch_size=world.batch_size,
-        num_workers=world.num_workers,
-        num_batches=world.num_batches,
-        is_persistent=False,
-        consumer="train.py:train_step",
-        is_emulated=False,
-        seed=0,
-        budget_s=60.0,
-        used_s=50.0,
-        preflight=look_before(),
-        cache=CacheLabel(label=label, before=1.0, after=1.0, why=None),
-    )
-    return assemble(dataclasses.replace(found, **changes), world.rounds(num_blocks=6, seed=seed))
+@pytest.fixture
+def measured(measured):
+    """Six blocks: enough for intervals that can be told apart."""
+    return functools.partial(measured, num_blocks=6)
 
 
 @pytest.fixture
@@ -51,14 +33,14 @@ def earlier(tmp_path):
 
 
 @pytest.mark.parametrize("seed", range(1, 9))
-def test_equal_loops_are_never_worse_whatever_the_machines_speed(earlier, seed):
+def test_equal_loops_are_never_worse_whatever_the_machines_speed(measured, earlier, seed):
     slower = dataclasses.replace(WAITING, wall_ms={"sample": 12.0, "collate": 0.8}, step_s=2 * WAITING.step_s)
     then = earlier(measured(WAITING))
     for world in (WAITING, slower):  # the same loop on a machine half as fast
         assert compare_with(then, measured(world, seed=seed)).outcome in {"same", "not told"}
 
 
-def test_a_slower_loader_is_worse_and_a_faster_one_better(earlier):
+def test_a_slower_loader_is_worse_and_a_faster_one_better(measured, earlier):
     slow = dataclasses.replace(WAITING, wall_ms={"sample": 9.0, "collate": 0.4})
     found = compare_with(earlier(measured(WAITING)), measured(slow, seed=1))
     assert found.outcome == "worse"
@@ -80,7 +62,7 @@ def test_a_slower_loader_is_worse_and_a_faster_one_better(earlier):
         ({"decodes": True}, "decoding: not known then, yes now"),
     ],
 )
-def test_measurements_of_different_scope_are_not_judged(earlier, changes, said):
+def test_measurements_of_different_scope_are_not_judged(measured, earlier, changes, said):
     found = compare_with(earlier(measured(WAITING)), measured(WAITING, seed=1, **changes))
     assert found.outcome == "not told"
     assert found.differs == (said,)
@@ -88,7 +70,7 @@ def test_measurements_of_different_scope_are_not_judged(earlier, changes, said):
     assert said in " ".join(render_against(found).split())
 
 
-def test_absolute_rates_are_shown_and_not_judged(earlier):
+def test_absolute_rates_are_shown_and_not_judged(measured, earlier):
     slower = dataclasses.replace(WAITING, wall_ms={"sample": 12.0, "collate": 0.8}, step_s=2 * WAITING.step_s)
     found = compare_with(earlier(measured(WAITING)), measured(slower, seed=1))
     (_, then, now) = found.rates[0]
@@ -98,7 +80,7 @@ def test_absolute_rates_are_shown_and_not_judged(earlier):
 
 
 @pytest.mark.parametrize("width", [60, 80, 120])
-def test_the_text_keeps_within_its_width(earlier, width):
+def test_the_text_keeps_within_its_width(measured, earlier, width):
     text = render_against(compare_with(earlier(measured(WAITING)), measured(WAITING, seed=2)), width=width)
     assert max(map(len, text.splitlines())) <= max(width, 84)
 
@@ -118,7 +100,7 @@ def test_a_file_that_is_no_report_is_refused(tmp_path, content, said):
         load(path)
 
 
-def test_a_missing_file_and_another_schema_are_refused(tmp_path):
+def test_a_missing_file_and_another_schema_are_refused(measured, tmp_path):
     with pytest.raises(ConfigurationError, match="No such file"):
         load(tmp_path / "none.json")
     told = msgspec.json.decode(to_json(measured(WAITING)))

@@ -8,12 +8,9 @@ import xml.etree.ElementTree as ET
 import pytest
 
 from headrace.doctor.measuring.against import compare_with, load
-from headrace.doctor.measuring.assemble import Found, assemble
 from headrace.doctor.measuring.json import to_json
 from headrace.doctor.measuring.made_up import World
 from headrace.doctor.measuring.page.render import PLOTS, render_page, render_short
-from headrace.doctor.meters.page_cache import CacheLabel
-from headrace.doctor.meters.preflight import look_before
 from headrace.doctor.report.svg import COLOURS
 
 pytest.importorskip("jinja2", reason="jinja2 is not installed")
@@ -25,32 +22,8 @@ DECODING = World(
 HEALTHY = World(wall_ms={"sample": 0.05}, noise=0.002)
 
 
-def measured(world, **changes):
-    found = Found(
-        spec="train.py:make_loader",
-        command="headrace measure train.py:make_loader --train train.py:train_step",
-        created="2026-01-02T03:04:05",
-        kind="torch.utils.data.DataLoader",
-        num_samples=8000,
-        batch_size=world.batch_size,
-        num_workers=world.num_workers,
-        num_batches=world.num_batches,
-        is_persistent=world.is_persistent,
-        consumer="train.py:train_step",
-        is_emulated=False,
-        seed=0,
-        budget_s=60.0,
-        used_s=51.2,
-        preflight=look_before(),
-        cache=CacheLabel(label="warm-verified", before=1.0, after=1.0, why=None),
-    )
-    return assemble(
-        dataclasses.replace(found, **changes), world.rounds(has_step=changes.get("consumer", "") is not None)
-    )
-
-
 @pytest.fixture(scope="module")
-def decoding():
+def decoding(measured):
     return measured(DECODING)
 
 
@@ -78,7 +51,7 @@ def test_a_plot_is_one_svg_in_the_colours_of_the_page(decoding, name, plot):
     assert plot(decoding) == svg
 
 
-def test_what_users_named_is_escaped():
+def test_what_users_named_is_escaped(measured):
     page = render_page(measured(DECODING, spec=HOSTILE, command=HOSTILE, consumer=HOSTILE, left_out=(HOSTILE,)))
     assert "<script" not in page
     assert "{{ 7 * 7 }}" in page
@@ -87,12 +60,12 @@ def test_what_users_named_is_escaped():
 
 
 @pytest.mark.parametrize("world", [DECODING, HEALTHY])
-def test_the_short_form_says_the_verdict(world):
+def test_the_short_form_says_the_verdict(measured, world):
     m = measured(world)
     assert m.conclusion.sentence in render_short(m)
 
 
-def test_an_earlier_report_is_shown_beside_it(decoding, tmp_path):
+def test_an_earlier_report_is_shown_beside_it(measured, decoding, tmp_path):
     path = tmp_path / "then.json"
     path.write_text(to_json(measured(dataclasses.replace(DECODING, wall_ms={"decode": 2.0}))))
     page = render_page(decoding, compare_with(load(path), decoding))
@@ -101,7 +74,7 @@ def test_an_earlier_report_is_shown_beside_it(decoding, tmp_path):
     assert 'class="bad">worse' in page
 
 
-def test_without_a_training_step_there_is_no_step_to_show():
+def test_without_a_training_step_there_is_no_step_to_show(measured):
     page = render_page(measured(DECODING, consumer=None))
     assert 'id="step"' not in page
     assert 'id="supply"' in page

@@ -313,6 +313,19 @@ def fixed():
 """
 
 
+def pretending(spec, world_size):
+    return PretendRanks(
+        spec=spec,
+        split="",
+        world_size=world_size,
+        source=Source(),
+        role=None,
+        walk_s=30.0,
+        max_streamed=100,
+        seed=0,
+    )
+
+
 @pytest.fixture
 def pretend(tmp_path, monkeypatch):
     def run(name, world_size=2):
@@ -320,16 +333,7 @@ def pretend(tmp_path, monkeypatch):
         monkeypatch.setenv("WORLD_SIZE", "1")
         path = tmp_path / "ranked.py"
         path.write_text(f"{RANKED}\ndef make():\n    return {name}() if dist.is_initialized() else fixed()\n")
-        experiment = PretendRanks(
-            spec=f"{path}:make",
-            split="",
-            world_size=world_size,
-            source=Source(),
-            role=None,
-            walk_s=30.0,
-            max_streamed=100,
-            seed=0,
-        )
+        experiment = pretending(f"{path}:make", world_size)
         records = []
         with Lab(f"{path}:make", budget=Budget(60.0), per_sample_s=30.0) as lab:
             ending = lab.run(experiment, records.append)
@@ -410,16 +414,7 @@ def as_processes(tmp_path):
         path = tmp_path / "grouped.py"
         path.write_text(GROUPED)
         spec = f"{path}:{name}"
-        plan = PretendRanks(
-            spec=spec,
-            split="",
-            world_size=world_size,
-            source=Source(),
-            role=None,
-            walk_s=30.0,
-            max_streamed=100,
-            seed=0,
-        )
+        plan = pretending(spec, world_size)
         records = []
         with Lab(spec, budget=Budget(90.0), per_sample_s=60.0) as lab:  # loaded for no rank first, as rank 0 of 1
             ending = lab.run(RunRanks(plan=plan, most_s=10.0), records.append)

@@ -23,8 +23,6 @@ from torch.utils.data import (
 
 from headrace import DataLoader as OwnLoader
 from headrace.contract.view import flatten
-from headrace.doctor.lab.bench import Bench
-from headrace.doctor.lab.recorder import FlightRecorder
 from headrace.doctor.subject import Subject
 from headrace.doctor.subject.kind import CannotExamine
 from headrace.doctor.timing.accounting import Account
@@ -59,13 +57,6 @@ class Napping(ImageFile.ImageFile):
 
 
 Image.register_open(Napping.format, Napping, lambda prefix: prefix[:3] == b"NAP")
-
-
-@pytest.fixture
-def bench():
-    recorder = FlightRecorder.create()
-    yield Bench(recorder)
-    recorder.close()
 
 
 @pytest.fixture

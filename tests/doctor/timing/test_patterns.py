@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from headrace.doctor.timing import patterns
-from headrace.doctor.timing.timed import BatchMade, EpochStart, Steps
+from headrace.doctor.timing.timed import BatchMade, Steps
 
 seconds = st.floats(0.001, 2.0, allow_nan=False)
 
@@ -86,11 +86,23 @@ def test_shares_are_shares(run):
     waits = run.steps.waits_s
     assert 0 <= patterns.head_of_line_share(run.steps, run.made) <= 1 + 1e-9
     assert 0 <= patterns.tail_share(waits) <= 1 + 1e-9
-    found = patterns.bursts(run.steps)
-    assert found is None or (0 <= found.gap_share <= 1 and found.variation >= 0)
-    slow = patterns.slow_samples(run.made)
-    assert slow is None or 0 < slow.share <= 1
-    assert patterns.median_ready_ahead_s(run.steps, run.made) >= 0
+
+
+@given(runs, st.sets(st.integers(0, 39)))
+def test_only_the_waiting_of_some_steps_counts(run, places):
+    """The oracle goes from step to step, and looks at each later batch of its epoch."""
+    made = {one.batch: one.made_s for one in run.made}
+    steps, waited, blocked = run.steps, 0.0, 0.0
+    for place in sorted(places & set(range(1, len(steps.got_s)))):
+        epochs = steps.epochs
+        if epochs[place] != epochs[place - 1]:
+            continue
+        later = [made[after] for after in made if after > place and epochs[after] == epochs[place]]
+        asked, got = steps.asked_s[place], steps.got_s[place]
+        waited += got - asked
+        blocked += max(0.0, min(got, made[place]) - max(asked, min(later, default=np.inf)))
+    found = patterns.head_of_line_share(steps, run.made, places)
+    assert found == pytest.approx(blocked / waited if waited else 0.0)
 
 
 def test_one_slow_batch_holds_up_the_others():
@@ -108,58 +120,12 @@ def test_one_worker_is_never_held_up_by_the_order():
 def test_without_notes_nothing_is_said():
     run = simulate([0.5] * 4, [0.1] * 4, num_workers=1)
     assert patterns.head_of_line_share(run.steps, ()) is None
-    assert patterns.median_ready_ahead_s(run.steps, ()) is None
-    assert patterns.slow_samples(()) is None
-    assert patterns.slow_worker(()) is None
 
 
-def test_batches_wait_for_a_slow_loop_and_not_for_a_fast_one():
-    slow = simulate([0.01] * 40, [1.0] * 40, num_workers=2)
-    assert patterns.median_ready_ahead_s(slow.steps, slow.made) > 1.0
-    fast = simulate([1.0] * 40, [0.01] * 40, num_workers=2)
-    assert patterns.median_ready_ahead_s(fast.steps, fast.made) < 0.02
-
-
-@given(st.integers(2, 6), st.integers(0, 5), st.integers(1, 3), st.integers(0, 2**32))
-def test_the_slow_worker_is_found_over_epochs_of_any_length(num_workers, slow, num_epochs, seed):
-    slow %= num_workers
-    per_epoch = 20 * num_workers + seed % num_workers
-    draws = np.random.default_rng(seed)
-    make = [
-        float(draws.uniform(0.9, 1.1)) * (2 if place % per_epoch % num_workers == slow else 1)
-        for place in range(per_epoch * num_epochs)
-    ]
-    run = simulate(make, [0.1] * len(make), num_workers=num_workers, per_epoch=per_epoch)
-    found = patterns.slow_worker(run.made, run.steps.epochs)
-    assert found.worker == slow
-    assert found.median_s / found.others_s == pytest.approx(2, rel=0.1)
-    medians = patterns.worker_medians_s(run.made)
-    assert max(medians, key=medians.get) == slow
-    assert set(medians) == set(range(num_workers))
-
-
-@given(st.integers(2, 6), st.integers(0, 2**32))
-def test_workers_of_one_speed_are_no_slow_worker(num_workers, seed):
-    make = np.random.default_rng(seed).uniform(0.9, 1.1, 30 * num_workers).tolist()
-    run = simulate(make, [0.1] * len(make), num_workers=num_workers)
-    assert patterns.slow_worker(run.made) is None
-
-
-def test_workers_that_take_no_turns_are_not_tested():
-    run = simulate([1.0] * 60, [0.1] * 60, num_workers=2)
-    mixed = [dataclasses.replace(one, worker=one.batch * one.batch % 3 % 2) for one in run.made]
-    assert patterns.worker_period(mixed) is None
-
-
-def test_few_slow_samples():
+def test_few_slow_samples_hold_most_of_the_waiting():
     slowest = [0.01] * 100
     slowest[7] = slowest[70] = 3.0
-    make = [0.04 + one for one in slowest]
-    run = simulate(make, [0.01] * 100, num_workers=2, slowest_s=slowest)
-    found = patterns.slow_samples(run.made)
-    assert (found.num_batches, found.usual_s, found.slowest_s) == (2, 0.01, 3.0)
-    assert found.share == pytest.approx(6.0 / sum(make), rel=0.01)
-    assert patterns.slow_samples(simulate([1.0] * 50, [1.0] * 50, num_workers=2).made) is None
+    run = simulate([0.04 + one for one in slowest], [0.01] * 100, num_workers=2, slowest_s=slowest)
     assert patterns.tail_share(run.steps.waits_s, worst=0.02) > 0.5
 
 
@@ -169,29 +135,3 @@ def test_the_tail_is_at_least_its_part_and_all_of_one_wait(waits):
     assert share >= max(1, round(0.01 * len(waits))) / len(waits) - 1e-9
     assert patterns.tail_share([*[0.0] * 99, 1.0]) == 1
     assert patterns.tail_share([0.0]) == 0
-
-
-def test_bursts():
-    even = patterns.bursts(simulate([0.01] * 50, [0.5] * 50, num_workers=2).steps)
-    assert (even.num_gaps, even.gap_share) == (0, 0)
-    assert even.variation == pytest.approx(0, abs=1e-9)
-    own = [0.1] * 50
-    own[10] = own[30] = 5.0
-    uneven = patterns.bursts(simulate([0.01] * 50, own, num_workers=2).steps)
-    assert uneven.num_gaps == 2
-    assert uneven.gap_share == pytest.approx(10 / (10 + 47 * 0.1))
-    assert uneven.variation > 1
-    assert patterns.bursts(simulate([0.01] * 3, own[:3], num_workers=2, per_epoch=1).steps) is None
-
-
-def test_starts_of_epochs():
-    starts = [EpochStart(epoch=epoch, make_s=1.0, first_batch_s=0.5) for epoch in range(3)]
-    assert patterns.start_share(starts, total_s=30) == pytest.approx(0.1)
-    assert patterns.start_share(starts[:1], total_s=30) == 0
-    assert patterns.start_share(starts, total_s=0) == 0
-
-
-def test_threads_and_cores():
-    assert patterns.runnable_per_core(num_workers=4, threads_per_worker=2, loop_threads=8, num_cores=8) == 2
-    assert patterns.cores_busy(cpu_s=6, wall_s=2) == 3
-    assert patterns.cores_busy(cpu_s=6, wall_s=0) == 0

@@ -17,7 +17,7 @@ from typing import Any, ClassVar
 
 from headrace.doctor.evidence import Evidence
 from headrace.doctor.evidence.ranks import RankFailure, RankFailures, Ranks
-from headrace.doctor.experiments.ranks import PretendRanks, World, plan_for
+from headrace.doctor.experiments.ranks import PretendRanks, World, plan_for, same_samples
 from headrace.doctor.lab.bench import Bench
 from headrace.doctor.lab.inside import end_with
 from headrace.doctor.lab.leaving import leave
@@ -71,7 +71,7 @@ class RunRanks:
         drawn = [first.drawn, *(one.drawn for one in shares)]
         world = dataclasses.replace(first, universe=universe)
         is_dealt = first.place is not None and first.place.world_size == size
-        yield self.plan.describe([world], drawn, "processes", is_dealt or not _same_ids(drawn))
+        yield self.plan.describe([world], drawn, "processes", is_dealt or not same_samples(drawn))
 
     def live(self, rank: int, store: str, bench: Bench) -> World | RankFailure:
         """One rank."""
@@ -155,11 +155,6 @@ def main(arguments: list[str]) -> None:
     found = experiment.live(rank, store, Bench(FlightRecorder.create()))
     connection.send(found if isinstance(found, RankFailure) else Share(found.drawn, found.universe))
     leave(0)
-
-
-def _same_ids(drawn: list[Drawn]) -> bool:
-    """True if all ranks drew the same samples."""
-    return len({tuple(sorted(map(str, one.ids))) for one in drawn}) == 1
 
 
 class _Step:

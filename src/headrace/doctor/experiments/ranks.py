@@ -33,7 +33,7 @@ from headrace.doctor.subject.samplers import (
 )
 from headrace.doctor.subject.worlds import Built, as_rank, base_seed, in_worker, load_again
 
-__all__ = ["STEP", "PretendRanks", "World", "plan_for"]
+__all__ = ["STEP", "PretendRanks", "World", "plan_for", "same_samples"]
 
 MAX_SIMULATED = 8
 """Ranks at most where TARGET says how many there are: overlaps and padding show in a few."""
@@ -75,7 +75,7 @@ class PretendRanks:
         )
         drawn = [world.drawn for world in worlds]
         is_fixed = not follows and first.place is not None and first.place.world_size > 1
-        if is_fixed and first.place is not None and _same(drawn):
+        if is_fixed and first.place is not None and same_samples(drawn):
             if not first.place.reads_rank_late:
                 return  # TARGET fixes the rank when the sampler is made: the other ranks cannot be shown
             drawn = self._by_attributes(first, bench)
@@ -89,7 +89,7 @@ class PretendRanks:
 
     def _depends_on_rank(self, drawn: Sequence[Drawn], bench: Bench) -> bool:
         """From the same random state, do two ranks get different samples? Else an unseeded split tells them apart."""
-        return not _same(drawn) and not _same([drawn[0], self.enter(1, bench, start=0).drawn])
+        return not same_samples(drawn) and not same_samples([drawn[0], self.enter(1, bench, start=0).drawn])
 
     def enter(self, rank: int, bench: Bench, start: int | None = None) -> World:
         """Makes TARGET as one rank would, and draws its epoch."""
@@ -324,7 +324,7 @@ def _is_followed(subject: Subject) -> bool:
     return not subject.is_iterable and 0 < (subject.num_samples or 0) <= MAX_FOLLOWED
 
 
-def _same(drawn: Sequence[Drawn]) -> bool:
+def same_samples(drawn: Sequence[Drawn]) -> bool:
     """True if every rank gets the same samples, in whatever order."""
     first = sorted(map(str, drawn[0].ids))
     return all(sorted(map(str, one.ids)) == first for one in drawn[1:])

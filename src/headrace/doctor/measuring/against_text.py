@@ -2,22 +2,20 @@
 
 from __future__ import annotations
 
-import textwrap
-
 from headrace.doctor.measuring.against import Against
 from headrace.doctor.measuring.wording import percent
+from headrace.doctor.wording.paragraphs import LABEL, labelled
 
 __all__ = ["render_against", "summary"]
 
-LABEL = 9
 NAMES = {"I": "the loop", "C": "the training step", "L": "the loader alone"}
 
 
 def render_against(found: Against, *, width: int = 80) -> str:
     """Returns the lines, ending with a line break."""
-    lines = _wrapped("AGAINST", summary(found), width)
+    lines = labelled("AGAINST", summary(found), width)
     for text in found.differs:
-        lines += _wrapped("", f"not comparable, {text}", width)
+        lines += labelled("", f"not comparable, {text}", width)
     for one in found.ratios:
         low, high = one.change.interval.low, one.change.interval.high
         then, now = (percent(one.then.value), percent(one.now.value))
@@ -26,14 +24,14 @@ def render_against(found: Against, *, width: int = 80) -> str:
         told = f"{one.name:<24} {then:>6} -> {now:<6}  x{one.change.value:.2f} [{low:.2f}, {high:.2f}]  {one.outcome}"
         lines.append(f"{'':<{LABEL}}{told}")
     for text in found.changed:
-        lines += _wrapped("", text, width)
+        lines += labelled("", text, width)
     rates = [
         f"{NAMES[name]} {'-' if then is None else f'{then:,.0f}'} -> {'-' if now is None else f'{now:,.0f}'}"
         for name, then, now in found.rates
     ]
     if rates:
         told = f"samples/s, shown and not judged, since machines and moments differ: {', '.join(rates)}"
-        lines += _wrapped("", told, width)
+        lines += labelled("", told, width)
     return "\n".join(line.rstrip() for line in lines) + "\n"
 
 
@@ -47,14 +45,3 @@ def summary(found: Against) -> str:
         "same": f"the same as {before}",
         "not told": f"nothing can be said against {before}",
     }[found.outcome]
-
-
-def _wrapped(label: str, text: str, width: int) -> list[str]:
-    return textwrap.wrap(
-        text,
-        width,
-        initial_indent=f"{label:<{LABEL}}",
-        subsequent_indent=" " * LABEL,
-        break_long_words=False,
-        break_on_hyphens=False,
-    )

@@ -9,7 +9,7 @@ from headrace.doctor.measuring.arms import arms_of, rate_of
 from headrace.doctor.measuring.causes.enough import supplies_enough
 from headrace.doctor.measuring.conclusion import conclude
 from headrace.doctor.measuring.decomposition import decompose, noise_of
-from headrace.doctor.measuring.model import Conclusion, Estimate, Measurement, MemoryUse, Resources, RoundRun, Scope
+from headrace.doctor.measuring.model import Conclusion, Estimate, Known, Measurement, Resources, RoundRun, Scope
 from headrace.doctor.measuring.plain import Checked, plain_rows, plain_says
 from headrace.doctor.measuring.resources import resources_for
 from headrace.doctor.measuring.stages import (
@@ -22,7 +22,6 @@ from headrace.doctor.measuring.stages import (
 )
 from headrace.doctor.measuring.waiting import find_waiting
 from headrace.doctor.meters.page_cache import CacheLabel
-from headrace.doctor.meters.preflight import Preflight
 from headrace.doctor.statistics.interval import Interval
 from headrace.doctor.timing.timed import StageUse, Timed
 
@@ -34,37 +33,20 @@ OPEN = Conclusion(verdict="inconclusive", sentence="", causes=())
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
-class Found:
-    """What is known beside the rounds."""
+class Found(Known):
+    """What is known beside the rounds, with what only their scope and the plain table hold."""
 
-    spec: str
-    command: str
-    created: str
-    kind: str
-    num_samples: int | None
-    batch_size: int | None
-    num_workers: int
-    num_batches: int | None
-    is_persistent: bool | None
-    consumer: str | None
-    is_emulated: bool
-    seed: int
-    budget_s: float
-    used_s: float
-    preflight: Preflight
     cache: CacheLabel
     is_local: bool | None = None
     decodes: bool | None = None
     is_random: bool | None = None
     checked: Mapping[int, Checked] = dataclasses.field(default_factory=dict)
-    memory: MemoryUse | None = None
-    busy_threads: float | None = None
-    left_out: tuple[str, ...] = ()
 
 
 def assemble(found: Found, runs: Sequence[RoundRun]) -> Measurement:
     """Computes everything that follows from the rounds, and the conclusion."""
     runs, mixed = of_one_kind(runs)
+    found = dataclasses.replace(found, left_out=(*found.left_out, *mixed))
     cores = float(found.preflight.machine.usable_cores)
     account = _first(runs, "L accounted") or _first(runs, "I accounted")
     uses: tuple[StageUse, ...] = account.uses if account is not None else ()
@@ -79,21 +61,7 @@ def assemble(found: Found, runs: Sequence[RoundRun]) -> Measurement:
     need = _need(runs, found.cache) if has_step else None
     loop = _first(runs, "I") or _first(runs, "L")
     measurement = Measurement(
-        spec=found.spec,
-        command=found.command,
-        created=found.created,
-        kind=found.kind,
-        num_samples=found.num_samples,
-        batch_size=found.batch_size,
-        num_workers=found.num_workers,
-        num_batches=found.num_batches,
-        is_persistent=found.is_persistent,
-        consumer=found.consumer,
-        is_emulated=found.is_emulated,
-        seed=found.seed,
-        budget_s=found.budget_s,
-        used_s=found.used_s,
-        preflight=found.preflight,
+        **{field.name: getattr(found, field.name) for field in dataclasses.fields(Known)},
         scope=Scope(
             is_local=found.is_local,
             decodes=found.decodes if found.decodes is not None else _decodes(uses),
@@ -118,11 +86,8 @@ def assemble(found: Found, runs: Sequence[RoundRun]) -> Measurement:
         ceiling=ceiling_of(uses, num_workers=found.num_workers, cores=cores) if uses else None,
         noise=None if noise is None else noise[0],
         need_per_s=need,
-        memory=found.memory,
         resources=_resources(need, runs, uses, found),
-        busy_threads=found.busy_threads,
         conclusion=OPEN,
-        left_out=(*found.left_out, *mixed),
     )
     if supplies_enough(measurement):  # the slowest stage of a loader that is fast enough limits nothing
         rows = [row if row.stage in OF_LOOP else dataclasses.replace(row, is_limit=False) for row in measurement.stages]

@@ -18,7 +18,7 @@ from headrace.doctor.statistics.waits import QuantileEstimate
 from headrace.doctor.timing.timed import EpochStart, Kind, Stage, Timed
 
 __all__ = [
-    "SCHEMA", "Arm", "Cause", "CauseFound", "Conclusion", "Decomposition", "Estimate", "KnockOut", "Measurement", "MemoryUse",
+    "SCHEMA", "Arm", "Cause", "CauseFound", "Conclusion", "Decomposition", "Estimate", "KnockOut", "Known", "Measurement", "MemoryUse",
     "PlainRow", "Resources", "RoundRun", "Scope", "StageRow", "Waiting",
 ]  # fmt: skip
 
@@ -280,8 +280,8 @@ class Conclusion:
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
-class Measurement:
-    """Everything."""
+class Known:
+    """What is known beside the rounds."""
 
     spec: str
     command: str
@@ -302,6 +302,17 @@ class Measurement:
     budget_s: float
     used_s: float
     preflight: Preflight
+    memory: MemoryUse | None = None
+    busy_threads: float | None = None
+    """Threads that compute at a time in one worker, by their processor time; None: no workers, or not told."""
+    left_out: tuple[str, ...] = ()
+    """What was not measured, and why, or with what budget it would be."""
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class Measurement(Known):
+    """Everything."""
+
     scope: Scope
     plain: tuple[PlainRow, ...]
     plain_says: str
@@ -322,13 +333,8 @@ class Measurement:
     """Two entries of the present setting against each other, as a ratio; None: no control was run."""
     need_per_s: Estimate | None
     """Rate of the training step plus the margin."""
-    memory: MemoryUse | None
     resources: tuple[Resources, ...]
-    busy_threads: float | None
-    """Threads that compute at a time in one worker, by their processor time; None: no workers, or not told."""
     conclusion: Conclusion
-    left_out: tuple[str, ...] = ()
-    """What was not measured, and why, or with what budget it would be."""
     schema: int = SCHEMA
 
     def _repr_html_(self) -> str | None:

@@ -59,17 +59,22 @@ class RoundRunner:
         timed = next((one for one in records if isinstance(one, Timed)), None)
         if timed is not None and timed.window is None and not failure and wish.num_epochs is None:
             failure = timed.why or "too few batches for a steady part"
-        done = RoundRun(
-            id=f"r{len(self.runs) + 1:02}",
-            arm=arm,
-            block=block,
-            is_control=is_control,
-            timed=timed if timed is not None and timed.steps.got_s else None,
-            failure=failure,
-        )
-        if not (done.timed is None and failure.startswith(OVER)):
-            self.runs.append(done)
-        return done
+        if timed is not None and not timed.steps.got_s:
+            timed = None
+        if timed is None and failure.startswith(OVER):
+            return self._made(arm, timed, block=block, is_control=is_control, failure=failure)
+        return self.keep(arm, timed, block=block, is_control=is_control, failure=failure)
+
+    def keep(self, arm: str, timed: Timed | None, **more: Any) -> RoundRun:
+        """Keeps a round that ran."""
+        self.runs.append(self._made(arm, timed, **more))
+        return self.runs[-1]
+
+    def _made(
+        self, arm: str, timed: Timed | None, *, block: int | None = None, is_control: bool = False, failure: str = ""
+    ) -> RoundRun:
+        number = len(self.runs) + 1
+        return RoundRun(id=f"r{number:02}", arm=arm, block=block, is_control=is_control, timed=timed, failure=failure)
 
     def experiment(self, experiment: Experiment) -> tuple[list[Any], str]:
         """Runs any experiment in a child of its own; returns its records, and why it did not end well."""

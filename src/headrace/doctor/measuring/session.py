@@ -25,7 +25,7 @@ from headrace.doctor.measuring.rounds import OVER, RoundRunner
 from headrace.doctor.measuring.stages import DATASET
 from headrace.doctor.meters.memory import MemorySeries
 from headrace.doctor.meters.page_cache import FileRange, warm
-from headrace.doctor.meters.preflight import look_before
+from headrace.doctor.meters.preflight import Preflight, look_before
 from headrace.doctor.sameness.fields import FindTraits
 from headrace.doctor.sameness.passport import Traits
 from headrace.doctor.statistics.schedule import schedule
@@ -56,6 +56,7 @@ class Session:
         self.threads: float | None = None
         self.num_blocks = self.num_knocked = 0
         self.facts: TargetFacts
+        self.preflight: Preflight
         self.is_random: bool | None = None
 
     def run(self) -> Measurement:
@@ -106,6 +107,7 @@ class Session:
         if planned and not self.options.is_cold:
             self._warm(planned)
         self.runner.begin(planned, is_cold=self.options.is_cold)
+        self.preflight = look_before(planned, pressure=self.pressure)
 
     def _warm(self, planned: list[FileRange]) -> None:
         """Reads the files once, as far as time allows: the label says how far it went."""
@@ -324,9 +326,7 @@ class Session:
             self.left_out.append(f"memory: {failure or 'its round did not end'}")
             return
         # Its speed does not count: looking takes locks.
-        self.runner.runs.append(
-            RoundRun(id=f"r{len(self.runner.runs) + 1:02}", arm="memory", block=None, is_control=False, timed=timed)
-        )
+        self.runner.keep("memory", timed)
         self.memory = memory_use(timed, series)
         self.threads = threads.per_worker if threads is not None else None
 
@@ -367,7 +367,7 @@ class Session:
             seed=options.seed,
             budget_s=options.budget_s,
             used_s=time.monotonic() - self.began_s,
-            preflight=look_before(self.runner.planned, pressure=self.pressure),
+            preflight=self.preflight,
             cache=self.runner.cache_label(),
             is_local=self._is_local(),
             decodes=facts.decodes,
@@ -381,9 +381,7 @@ class Session:
 
     def _is_local(self) -> bool | None:
         """False if a file lies on a network's file system."""
-        from headrace.doctor.meters.page_cache import resident
-
-        systems = resident(self.runner.planned).file_systems
+        systems = self.preflight.cache.file_systems
         if not systems:
             return None
         return not any(

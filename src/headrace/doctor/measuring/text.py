@@ -3,18 +3,16 @@
 from __future__ import annotations
 
 import math
-import textwrap
 from collections.abc import Iterator, Sequence
 
 from headrace.doctor.measuring.against import Against
 from headrace.doctor.measuring.against_text import render_against
 from headrace.doctor.measuring.model import CauseFound, Measurement, PlainRow
 from headrace.doctor.measuring.wording import bytes_text, gain, milliseconds, percent, rate, seconds_text, share
+from headrace.doctor.wording.paragraphs import LABEL, labelled
 
 __all__ = ["render"]
 
-LABEL = 9
-"""Columns of `VERDICT  `, as in all reports."""
 BAR = 30
 MOST_REMEDIES = 3
 COLOURS = {"healthy": "1;32", "supply": "1;36", "limited": "1;31", "inconclusive": "1;33"}
@@ -31,9 +29,9 @@ def render(m: Measurement, *, width: int = 80, color: bool = False, against: Aga
     """
     verdict = m.conclusion.verdict
     label = f"\x1b[{COLOURS[verdict]}mVERDICT\x1b[0m" if color else "VERDICT"
-    lines = _wrapped("VERDICT", m.conclusion.sentence, width)
+    lines = labelled("VERDICT", m.conclusion.sentence, width)
     lines[0] = label + lines[0][len("VERDICT") :]
-    lines += _wrapped("settle", m.conclusion.settling, width) if m.conclusion.settling else []
+    lines += labelled("settle", m.conclusion.settling, width) if m.conclusion.settling else []
     if against is not None:
         lines += ["", *render_against(against, width=width).splitlines()]
     for cause in m.conclusion.causes:
@@ -49,25 +47,18 @@ def render(m: Measurement, *, width: int = 80, color: bool = False, against: Aga
         lines += ["", *stages] if stages else []
         lines += ["", *_machine(m, width)]
     for one in m.left_out:
-        lines += _wrapped("left out", one, width)
+        lines += labelled("left out", one, width)
     return "\n".join(line.rstrip() for line in lines) + "\n"
-
-
-def _wrapped(label: str, text: str, width: int) -> list[str]:
-    lead = f"{label:<{LABEL}}"
-    return textwrap.wrap(
-        text, width, initial_indent=lead, subsequent_indent=" " * LABEL, break_long_words=False, break_on_hyphens=False
-    ) or [lead]
 
 
 def _cause(cause: CauseFound, width: int) -> Iterator[str]:
     """What limits, what it would win, what to do."""
-    yield from _wrapped("cause", f"{cause.cause}: {cause.text}", width)
+    yield from labelled("cause", f"{cause.cause}: {cause.text}", width)
     won = f"{gain(cause.gain)} for the loop without it; " if cause.gain is not None else ""
     rounds = f"rounds {_listed(cause.evidence)}" if cause.evidence else ""
-    yield from _wrapped("", f"{won}{cause.basis}: {rounds}".rstrip(": "), width)
+    yield from labelled("", f"{won}{cause.basis}: {rounds}".rstrip(": "), width)
     for number, one in enumerate(cause.remedy[:MOST_REMEDIES]):
-        yield from _wrapped("do" if not number else "or", one, width)
+        yield from labelled("do" if not number else "or", one, width)
 
 
 def _listed(ids: Sequence[str]) -> str:
@@ -92,8 +83,8 @@ def _head(m: Measurement, width: int) -> list[str]:
         f"used {m.used_s:.0f} of {m.budget_s:.0f} s, {len(m.runs)} rounds",
     ]
     return [
-        *_wrapped("data", " | ".join(part for part in data if part), width),
-        *_wrapped("host", " | ".join(host), width),
+        *labelled("data", " | ".join(part for part in data if part), width),
+        *labelled("host", " | ".join(host), width),
     ]
 
 
@@ -118,10 +109,10 @@ def _plain(m: Measurement, width: int) -> Iterator[str]:
     units = next((row for row in reversed(m.plain) if row.unit and row.units_per_s), None)
     if units is not None:
         padding = f", {percent(units.padding_share)} padding" if units.padding_share is not None else ""
-        yield from _wrapped("", f"{units.num_workers} workers: {units.units_per_s:.3g} {units.unit}/s{padding}", width)
+        yield from labelled("", f"{units.num_workers} workers: {units.units_per_s:.3g} {units.unit}/s{padding}", width)
     for number, text in {row.num_workers: row.checked for row in m.plain if row.num_workers}.items():
-        yield from _wrapped("", f"{number} workers, same data as without? {text}", width)
-    yield from _wrapped("", f"{m.plain_says} Cache: {m.scope.cache.label}.", width)
+        yield from labelled("", f"{number} workers, same data as without? {text}", width)
+    yield from labelled("", f"{m.plain_says} Cache: {m.scope.cache.label}.", width)
 
 
 def _number(row: PlainRow) -> str:
@@ -153,7 +144,7 @@ def _step(m: Measurement, width: int) -> Iterator[str]:
             yield f"{'':<{LABEL}}{name:<13}{milliseconds(part):<26}{bar}"
     if m.waiting is not None:
         waits = ", ".join(f"p{100 * one.quantile:g} {seconds_text(one.wait_s)}" for one in m.waiting.quantiles)
-        yield from _wrapped(
+        yield from labelled(
             "waits",
             f"{share(m.waiting.share)} of the time; {waits}, longest {seconds_text(m.waiting.longest_s)}; "
             f"the worst 1 % of steps are {percent(m.waiting.tail_share)} of it",
@@ -164,7 +155,7 @@ def _step(m: Measurement, width: int) -> Iterator[str]:
         if m.noise is None or not math.isfinite(m.noise.interval.high)
         else (f"; two equal settings: {_ratio(m.noise.interval.low)} to {_ratio(m.noise.interval.high)}")
     )
-    yield from _wrapped(
+    yield from labelled(
         "use",
         f"{share(d.utilisation)} of the time is compute (MLPerf's accelerator utilisation, its line is 90 %); headroom "
         f"{share(d.headroom)}{noise}",
@@ -209,7 +200,7 @@ def _stages(m: Measurement, width: int) -> Iterator[str]:
         )
     if m.ceiling is not None and math.isfinite(m.ceiling.rate_per_s):
         told = f"by these times at most {rate(m.ceiling.rate_per_s)}; what is full then: {m.ceiling.binding}"
-        yield from _wrapped("", told, width)
+        yield from labelled("", told, width)
 
 
 def _machine(m: Measurement, width: int) -> Iterator[str]:
@@ -219,13 +210,13 @@ def _machine(m: Measurement, width: int) -> Iterator[str]:
         total = bytes_text(peaks.total_bytes) if peaks.total_bytes is not None else "not told"
         growth = f"; {m.memory.growth.verdict}" if m.memory.growth is not None else ""
         ahead = f", batches ahead up to {bytes_text(m.memory.ahead_bytes)}" if m.memory.ahead_bytes else ""
-        yield from _wrapped("memory", f"at most {total} in {peaks.num_processes} processes{ahead}{growth}", width)
+        yield from labelled("memory", f"at most {total} in {peaks.num_processes} processes{ahead}{growth}", width)
     for one in m.resources:
         workers = f", {one.workers} workers" if one.workers is not None else ""
         memory = f", {bytes_text(one.memory_bytes)}" if one.memory_bytes is not None else ""
         disk = f", {bytes_text(one.storage_bytes_per_s)}/s read" if one.storage_bytes_per_s else ""
         label = "needs" if one.num_accelerators == 1 else ""
-        yield from _wrapped(
+        yield from labelled(
             label,
             f"x{one.num_accelerators}: {rate(one.samples_per_s)}, {one.cores:.2g} cores{workers}{memory}{disk}",
             width,

@@ -12,6 +12,7 @@ from headrace.doctor.measuring.model import Estimate, RoundRun, Waiting
 from headrace.doctor.statistics.interval import Interval
 from headrace.doctor.statistics.period import Period, period
 from headrace.doctor.statistics.waits import quantiles
+from headrace.doctor.timing.patterns import head_of_line_share, tail_share
 from headrace.doctor.timing.timed import Timed
 
 __all__ = ["find_waiting", "inner_steps"]
@@ -23,7 +24,7 @@ MOST_STEPS = 3_000
 LOOPS = ("I", "I accounted", "I pilot")
 FEWEST_ROUNDS, STRETCHES = 3, 4
 """Of fewer rounds, each is taken as four stretches: no replication, but the waits say in every step what they are."""
-TAIL, HELD = 0.01, 0.8
+HELD = 0.8
 
 
 def inner_steps(timed: Timed) -> list[int]:
@@ -68,7 +69,7 @@ def find_waiting(runs: Sequence[RoundRun]) -> Waiting | None:
         longest_s=float(ordered[0]),
         share=_mean(shares),
         starved_share=sum(wait > limit_s for wait in waits) / len(waits),
-        tail_share=float(ordered[: max(1, round(TAIL * len(waits)))].sum()) / total_s,
+        tail_share=tail_share(waits),
         holding_share=min(1.0, num_holding / len(waits)),
         period=None if accounted is None else _period(accounted),
         head_of_line_share=head,
@@ -110,14 +111,4 @@ def _order(timed: Timed) -> tuple[float | None, float | None]:
     if not places:
         return None, None
     ahead_s = statistics.median(max(0.0, timed.steps.got_s[at] - made_s[at]) for at in places)
-    waited_s, blocked_s, epochs = 0.0, 0.0, timed.steps.epochs
-    for at in places:
-        asked_s, got_s = timed.steps.asked_s[at], timed.steps.got_s[at]
-        same_epoch = [
-            after for after in range(at + 1, min(at + 1 + timed.in_flight, len(epochs))) if epochs[after] == epochs[at]
-        ]
-        later = [made_s[after] for after in same_epoch if made_s.get(after, got_s) < got_s]
-        waited_s += got_s - asked_s
-        if later and made_s[at] > asked_s:
-            blocked_s += max(0.0, min(got_s, made_s[at]) - max(asked_s, min(later)))
-    return (blocked_s / waited_s if waited_s > 0 else 0.0), ahead_s
+    return head_of_line_share(timed.steps, timed.batches_made, frozenset(places)), ahead_s

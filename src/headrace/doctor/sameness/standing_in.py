@@ -12,6 +12,7 @@ from collections.abc import Iterator
 from typing import Any, Protocol
 
 from headrace.doctor.subject import Subject
+from headrace.doctor.subject.looking import is_headrace
 from headrace.doctor.subject.rebuild import RecordedSampler
 from headrace.doctor.subject.walking import split_batch
 from headrace.doctor.walks.observer import HandedOver, Note, Observer, Telling, name_index, note_sample
@@ -53,10 +54,7 @@ class Source:
         self._drawn: RecordedSampler | None = None
         """What the sampler drew, where the data set is of a built-in class, which cannot be looked into."""
         self._num_batches = 0
-        kind = type(subject.loader)
-        self.is_headrace = subject.loader is not None and any(
-            base.__module__.startswith("headrace.") and base.__name__ == "DataLoader" for base in kind.__mro__
-        )
+        self.is_headrace = is_headrace(subject.loader)
         self.loader = self._stand_in()
 
     def _stand_in(self) -> Any:

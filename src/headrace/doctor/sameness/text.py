@@ -6,6 +6,7 @@ import textwrap
 from collections.abc import Iterator
 
 from headrace.doctor.evidence.equivalence import DeliverySide, Difference, Equivalence, LevelResult
+from headrace.doctor.wording.paragraphs import labelled
 
 __all__ = ["render", "verdict_line"]
 
@@ -17,16 +18,14 @@ MEANING = {
     "E4": "random fields",
     "E5": "delivered batches",
 }
-LABEL = 9
-"""Columns of `VERDICT  `."""
 
 
 def render(found: Equivalence, *, width: int = 80) -> str:
     """Returns the whole text."""
-    lines = list(_wrapped("VERDICT", verdict_line(found), width))
+    lines = list(labelled("VERDICT", verdict_line(found), width))
     lines.append("")
     for name, side in (("A", found.side_a), ("B", found.side_b)):
-        lines += _wrapped(name, _side(side), width)
+        lines += labelled(name, _side(side), width)
     lines.append("")
     for one in found.levels:
         lines += _level(one, width)
@@ -137,22 +136,11 @@ def _policy(found: Equivalence, width: int) -> Iterator[str]:
         "contents": "digests of their contents, since they have no ids",
     }
     yield ""
-    yield from _wrapped("ids", by[found.ids], width)
+    yield from labelled("ids", by[found.ids], width)
     if found.policy is not None:
-        yield from _wrapped("policy", told[found.policy], width)
+        yield from labelled("policy", told[found.policy], width)
     if any("budget" in side.stopped for side in (found.side_a, found.side_b)):
-        yield from _wrapped("do", "--budget 10m gives it more time, --samples 1000 takes fewer samples", width)
+        yield from labelled("do", "--budget 10m gives it more time, --samples 1000 takes fewer samples", width)
     levels = {one.level: one.verdict for one in found.levels}
     if levels["E1"] == "differs" and list(levels.values()).count("differs") == 1 and levels["E0"] == "proven":
-        yield from _wrapped("do", "--level E0,E2,E3,E4 compares the samples whatever their order", width)
-
-
-def _wrapped(label: str, text: str, width: int) -> list[str]:
-    return textwrap.wrap(
-        text,
-        width=width,
-        initial_indent=label.ljust(LABEL),
-        subsequent_indent=" " * LABEL,
-        break_on_hyphens=False,
-        break_long_words=False,
-    )
+        yield from labelled("do", "--level E0,E2,E3,E4 compares the samples whatever their order", width)

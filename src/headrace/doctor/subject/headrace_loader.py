@@ -6,7 +6,7 @@ import dataclasses
 from typing import Any
 
 from headrace.doctor.subject.kind import CannotExamine
-from headrace.doctor.subject.looking import attribute, is_instance
+from headrace.doctor.subject.looking import attribute, is_headrace
 from headrace.doctor.subject.torch_loader import TorchLoader
 
 __all__ = ["HeadraceLoader"]
@@ -17,7 +17,7 @@ class HeadraceLoader(TorchLoader):
 
     @classmethod
     def holds(cls, target: Any) -> bool:
-        return is_instance(target, "headrace.engine.loader", "DataLoader")
+        return is_headrace(target)
 
     def with_workers(self, num_workers: int, **changes: Any) -> Any:
         loader = self.loader

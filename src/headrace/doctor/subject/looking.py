@@ -29,6 +29,16 @@ def is_instance(value: Any, module: str, name: str) -> bool:
     return isinstance(kind, type) and isinstance(value, kind)
 
 
+def is_torch(value: Any) -> bool:
+    """True for torch's DataLoader and classes made from it."""
+    return is_instance(value, "torch.utils.data", "DataLoader")
+
+
+def is_headrace(value: Any) -> bool:
+    """True for headrace's own DataLoader and classes made from it."""
+    return is_instance(value, "headrace.engine.loader", "DataLoader")
+
+
 def descends_from(value: Any, package: str, *names: str) -> bool:
     """True if a class of one of these names, from anywhere in a package, is the value's class or above it.
 

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from headrace.doctor.subject.kind import Collate, Kind
-from headrace.doctor.subject.looking import attribute, is_instance, length
+from headrace.doctor.subject.looking import attribute, is_instance, is_torch, length
 from headrace.doctor.subject.rebuild import rebuild
 from headrace.doctor.subject.walking import Walk
 
@@ -59,7 +59,7 @@ class TorchLoader(Kind):
 
     @classmethod
     def holds(cls, target: Any) -> bool:
-        return is_instance(target, "torch.utils.data", "DataLoader")
+        return is_torch(target)
 
     @property
     def cannot(self) -> dict[str, str]:

@@ -17,7 +17,7 @@ from headrace.contract.view import flatten
 from headrace.doctor.subject.target import load_attribute
 from headrace.errors import TargetError
 
-__all__ = ["Consumer", "Emulated", "GivenStep", "Step", "Touch", "TrainStep", "held"]
+__all__ = ["Consumer", "Emulated", "GivenStep", "Step", "Touch", "TrainStep", "chosen", "held"]
 
 Step = Callable[[Any], Any]
 """Takes one batch as the loader delivers it."""
@@ -183,6 +183,31 @@ def _name_of(step: Any) -> str:
     inner = step.func if isinstance(step, functools.partial) else step
     name = getattr(inner, "__qualname__", None) or type(inner).__qualname__
     return str(name).rpartition("<locals>.")[2]
+
+
+@contextlib.contextmanager
+def chosen(
+    *,
+    given: Callable[..., Any] | None = None,
+    train: str | None = None,
+    step_ms: float | None = None,
+    is_busy: bool = True,
+) -> Iterator[Consumer | None]:
+    """Yields the consumer that was asked for; None: none was.
+
+    Args:
+        given: A function of this process, held while the block lasts.
+        train: A function of a file.
+        step_ms: Milliseconds of a step that is emulated.
+        is_busy: How it passes them.
+    """
+    if given is not None:
+        with held(given) as consumer:
+            yield consumer
+    elif train is not None:
+        yield TrainStep(train)
+    else:
+        yield None if step_ms is None else Emulated(step_s=step_ms / 1e3, is_busy=is_busy)
 
 
 def _as_step(given: Any, name: str) -> Step:

@@ -6,9 +6,8 @@ import dataclasses
 from typing import Any
 
 from headrace.doctor.subject import Subject
-from headrace.doctor.subject.looking import attribute
+from headrace.doctor.subject.looking import attribute, is_headrace, is_torch
 from headrace.doctor.subject.rebuild import DEFAULT_PREFETCH
-from headrace.doctor.timing.realise import is_headrace, is_torch
 
 __all__ = ["Crew", "crew_of"]
 

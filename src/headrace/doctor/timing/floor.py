@@ -7,7 +7,8 @@ from typing import Any
 
 from headrace.doctor.subject import Subject
 from headrace.doctor.subject.kind import CannotExamine
-from headrace.doctor.timing.realise import is_headrace, is_torch, with_changes
+from headrace.doctor.subject.looking import is_headrace, is_torch
+from headrace.doctor.timing.realise import with_changes
 
 __all__ = ["with_tiny_samples"]
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 from headrace.doctor.subject import Subject
-from headrace.doctor.subject.looking import attribute
+from headrace.doctor.subject.looking import attribute, is_headrace, is_torch
 from headrace.doctor.subject.rebuild import RecordedSampler
-from headrace.doctor.timing.realise import is_headrace, is_torch, with_changes
+from headrace.doctor.timing.realise import with_changes
 
 __all__ = ["Identities"]
 

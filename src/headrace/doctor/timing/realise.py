@@ -4,19 +4,19 @@ from __future__ import annotations
 
 import dataclasses
 import importlib
-import sys
 from collections.abc import Iterator
 from typing import Any
 
 from headrace.contract.view import flatten, view_form
 from headrace.doctor.subject import Subject
 from headrace.doctor.subject.kind import CannotExamine
-from headrace.doctor.subject.looking import attribute, class_name, descends_from, is_instance
+from headrace.doctor.subject.looking import attribute, class_name, descends_from, is_headrace, is_instance, is_torch
 from headrace.doctor.subject.rebuild import rebuild
+from headrace.doctor.timing.devices import has_device
 from headrace.doctor.timing.setting import AS_IT_IS, Setting
 from headrace.errors import ConfigurationError, SourceError
 
-__all__ = ["Passes", "is_headrace", "is_torch", "realise", "with_changes"]
+__all__ = ["Passes", "realise", "with_changes"]
 
 OF_WORKERS = {
     "prefetch_factor": "nothing is prefetched",
@@ -37,7 +37,7 @@ def realise(subject: Subject, setting: Setting) -> Any:
     """
     if setting == AS_IT_IS:
         return Passes(subject) if subject.loader is None else subject.loader
-    if setting.pin_memory and not _has_device():
+    if setting.pin_memory and not has_device():
         raise CannotExamine("pin_memory=True: there is no CUDA device here, and without one nothing is pinned")
     try:
         if setting.loader is not None:
@@ -65,16 +65,6 @@ class Passes:
         return self._subject.epoch()
 
 
-def is_headrace(loader: Any) -> bool:
-    """True for headrace's own DataLoader and classes made from it."""
-    return is_instance(loader, "headrace.engine.loader", "DataLoader")
-
-
-def is_torch(loader: Any) -> bool:
-    """True for torch's DataLoader and classes made from it."""
-    return is_instance(loader, "torch.utils.data", "DataLoader")
-
-
 def with_changes(subject: Subject, loader: Any, **changes: Any) -> Any:
     """Returns a realised torch loader again with attributes changed (see `rebuild`), its workers and pinning kept."""
     base = vars(loader).get("base_dataloader")
@@ -84,11 +74,6 @@ def with_changes(subject: Subject, loader: Any, **changes: Any) -> Any:
     same.__dict__ = dict(vars(loader))
     same.__dict__["base_dataloader"] = rebuild(base, **({"pin_memory": attribute(base, "pin_memory")} | changes))
     return same
-
-
-def _has_device() -> bool:
-    torch = sys.modules.get("torch")
-    return torch is not None and bool(torch.cuda.is_available())
 
 
 def _check_workers(setting: Setting, num_workers: int) -> None:

@@ -15,6 +15,7 @@ from headrace.doctor.lab.bench import Bench
 from headrace.doctor.subject import Subject
 from headrace.doctor.subject.kind import CannotExamine
 from headrace.doctor.subject.looking import attribute, class_name, is_instance
+from headrace.doctor.timing.devices import has_device
 from headrace.doctor.timing.setting import AS_IT_IS, Setting, StartMethod
 from headrace.doctor.tuning.facts import LoaderNow
 from headrace.machine import usable_cores
@@ -56,7 +57,7 @@ class AskLoader:
             is_iterable=subject.is_iterable,
             can_read_batches=reads,
             shares_generator=library == "torch" and _shares_generator(loader),
-            has_device=_has_device(),
+            has_device=has_device(),
             num_cores=usable_cores(),
             cannot=cannot,
             default_start_method=multiprocessing.get_all_start_methods()[0],
@@ -101,11 +102,6 @@ def _start_method(loader: Any) -> StartMethod | None:
         chosen: Any = multiprocessing.get_start_method(allow_none=True)
         return None if chosen == multiprocessing.get_all_start_methods()[0] else cast("StartMethod | None", chosen)
     return cast("StartMethod", context if isinstance(context, str) else context.get_start_method())
-
-
-def _has_device() -> bool:
-    torch = sys.modules.get("torch")
-    return torch is not None and bool(torch.cuda.is_available())
 
 
 def _reads_batches(subject: Subject) -> bool:

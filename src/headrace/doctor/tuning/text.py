@@ -7,11 +7,10 @@ from collections.abc import Iterator
 
 from headrace.doctor.timing.setting import Setting
 from headrace.doctor.tuning.model import TriedRow, Tuning
+from headrace.doctor.wording.paragraphs import labelled
 
 __all__ = ["render", "verdict_line"]
 
-LABEL = 9
-"""Columns of `VERDICT  `."""
 MOST_FLAT = 6
 
 
@@ -35,18 +34,18 @@ def _what(found: Tuning) -> str:
 
 def render(found: Tuning, *, width: int = 80) -> str:
     """Returns the whole text."""
-    lines = [*_wrapped("VERDICT", verdict_line(found), width), ""]
+    lines = [*labelled("VERDICT", verdict_line(found), width), ""]
     choice = found.choice
     if choice.outcome == "change":
-        lines += _wrapped("why", choice.why, width)
+        lines += labelled("why", choice.why, width)
     for one in choice.binding:
-        lines += _wrapped("binds", one, width)
+        lines += labelled("binds", one, width)
     if choice.binding:
-        lines += _wrapped("do", f"headrace measure {found.spec} says which stage limits it", width)
+        lines += labelled("do", f"headrace measure {found.spec} says which stage limits it", width)
     if choice.simpler is not None:
-        lines += _wrapped("simpler", _simpler(found, choice.simpler), width)
-    lines += _wrapped("loader", _loader(found), width)
-    lines += _wrapped("need", _need(found), width)
+        lines += labelled("simpler", _simpler(found, choice.simpler), width)
+    lines += labelled("loader", _loader(found), width)
+    lines += labelled("need", _need(found), width)
     lines += ["", *_table(found, width)]
     lines += list(_notes(found, width))
     lines += list(_change(found, width))
@@ -139,19 +138,19 @@ def _rate(value: float | None) -> str:
 def _notes(found: Tuning, width: int) -> Iterator[str]:
     if found.flat:
         more = f" and {len(found.flat) - MOST_FLAT} more" if len(found.flat) > MOST_FLAT else ""
-        yield from _wrapped("flat", f"tried, and no faster: {'; '.join(found.flat[:MOST_FLAT])}{more}", width)
+        yield from labelled("flat", f"tried, and no faster: {'; '.join(found.flat[:MOST_FLAT])}{more}", width)
     for row in found.tried:
         if row.failure:
-            yield from _wrapped("not run", f"{row.says}: {row.failure}", width)
+            yield from labelled("not run", f"{row.says}: {row.failure}", width)
     for one in found.left_out:
-        yield from _wrapped("left out", one, width)
+        yield from labelled("left out", one, width)
     if found.is_emulated:
-        yield from _wrapped("note", "the training step was emulated: --train train.py:train_step measures yours", width)
+        yield from labelled("note", "the training step was emulated: --train train.py:train_step measures yours", width)
     if found.noise in {"noisy", "loud"}:
-        yield from _wrapped(
+        yield from labelled(
             "note", "the machine was busy with other things: on a quiet one the intervals are narrower", width
         )
-    yield from _wrapped("time", f"{found.used_s:.0f} s of {found.budget_s:.0f} s, seed {found.seed}", width)
+    yield from labelled("time", f"{found.used_s:.0f} s of {found.budget_s:.0f} s, seed {found.seed}", width)
 
 
 def _change(found: Tuning, width: int) -> Iterator[str]:
@@ -159,26 +158,15 @@ def _change(found: Tuning, width: int) -> Iterator[str]:
     if edit is None:
         return
     yield ""
-    yield from _wrapped("CHANGE", edit.line, width)
-    yield from _wrapped("back", edit.back, width)
+    yield from labelled("CHANGE", edit.line, width)
+    yield from labelled("back", edit.back, width)
     if edit.refused:
-        yield from _wrapped("by hand", f"the file is not changed by headrace: {edit.refused}", width)
+        yield from labelled("by hand", f"the file is not changed by headrace: {edit.refused}", width)
         return
     yield ""
     yield from edit.diff.rstrip("\n").split("\n")
     yield ""
     if found.applied:
-        yield from _wrapped("applied", f"{edit.where}: changed, loaded again, and set as wanted", width)
+        yield from labelled("applied", f"{edit.where}: changed, loaded again, and set as wanted", width)
     else:
-        yield from _wrapped("do", f"headrace tune {found.spec} ... --apply writes it", width)
-
-
-def _wrapped(label: str, text: str, width: int) -> list[str]:
-    return textwrap.wrap(
-        text,
-        width=width,
-        initial_indent=label.ljust(LABEL),
-        subsequent_indent=" " * LABEL,
-        break_on_hyphens=False,
-        break_long_words=False,
-    )
+        yield from labelled("do", f"headrace tune {found.spec} ... --apply writes it", width)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import dataclasses
 import datetime as dt
 import shutil
@@ -12,7 +11,7 @@ from typing import Any
 from headrace.doctor.meters.preflight import judge_noise
 from headrace.doctor.meters.sampling import SHM
 from headrace.doctor.subject.target import check, check_spec
-from headrace.doctor.timing.consumer import Consumer, Emulated, GivenStep, TrainStep, held
+from headrace.doctor.timing.consumer import Consumer, chosen
 from headrace.doctor.timing.setting import AS_IT_IS
 from headrace.doctor.tuning.choice import Choice, Limits
 from headrace.doctor.tuning.course import Course
@@ -99,20 +98,11 @@ def tune(
         )
     if options.train is not None:
         check_spec(options.train)
-    with contextlib.ExitStack() as stack:
-        consumer: Consumer | None = None
-        if step is not None:
-            consumer = stack.enter_context(held(step))
-        elif options.train is not None:
-            consumer = TrainStep(options.train)
-        elif options.step_ms is not None:
-            consumer = Emulated(step_s=options.step_ms / 1e3)
+    with chosen(given=step, train=options.train, step_ms=options.step_ms) as consumer:
         return _run(target, options, consumer, progress or (lambda _: None), command)
 
 
-def _run(
-    target: Any, options: Options, consumer: Consumer | GivenStep | None, say: Callable[[str], None], command: str
-) -> Tuning:
+def _run(target: Any, options: Options, consumer: Consumer | None, say: Callable[[str], None], command: str) -> Tuning:
     noise = judge_noise(cpu_pressure())
     limits = Limits(
         memory_bytes=options.memory_bytes or int(SHARE * usable_memory()),
