@@ -2,7 +2,9 @@
 
 import copy
 import functools
+import importlib
 import random
+import sys
 import types
 
 import numpy as np
@@ -12,7 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from headrace.doctor.probes.held_state import HeldState
-from headrace.doctor.probes.roots import sample_keys
+from headrace.doctor.probes.roots import roots_of, sample_keys
 
 leaves = st.one_of(st.integers(-9, 9), st.text("ab", max_size=3), st.none())
 trees = st.recursive(
@@ -40,7 +42,7 @@ def spoil(value, draw):
 def test_containers_come_back_whatever_was_done_to_them(tree, seed):
     root = {"held": tree}
     before = copy.deepcopy(root)
-    state = HeldState({"root": root}, keys=(), num_samples=None)
+    state = HeldState([{"root": root}], keys=(), num_samples=None)
     assert state.changes() == []
     spoil(root, random.Random(seed))
     assert bool(state.changes()) == (root != before)
@@ -55,7 +57,7 @@ def test_arrays_tensors_and_their_views_come_back(seed):
         array=draw.random((3, 4)), tensor=torch.from_numpy(draw.random(5)), whole=draw.integers(0, 9, (6, 2))
     )
     before = copy.deepcopy(holder)
-    state = HeldState({"dataset": holder}, keys={4}, num_samples=6)
+    state = HeldState([{"dataset": holder}], keys={4}, num_samples=6)
     holder.array[draw.integers(0, 3)] += 1
     holder.tensor.mul_(2)
     holder.whole[4] -= 1
@@ -71,7 +73,7 @@ def test_arrays_tensors_and_their_views_come_back(seed):
 
 def test_what_is_added_is_no_change_and_stays():
     holder = types.SimpleNamespace(cache={}, log=[1], later=None)
-    state = HeldState({"dataset": holder}, keys=(), num_samples=None)
+    state = HeldState([{"dataset": holder}], keys=(), num_samples=None)
     holder.cache[3] = np.zeros(2)
     holder.log.append(2)
     holder.new = 1
@@ -98,7 +100,7 @@ def test_generators_are_found_where_they_hide_and_set_back():
         noise=noise,
         system=random.SystemRandom(),
     )
-    state = HeldState({"dataset": holder}, keys=(), num_samples=None)
+    state = HeldState([{"dataset": holder}], keys=(), num_samples=None)
     # A built-in method keeps its generator to itself: `own.random` is not looked into.
     assert set(map(id, state.generators.values())) == set(map(id, (rng, hidden, noise)))
     before = state.generator_states()
@@ -115,7 +117,7 @@ def test_what_a_memoised_function_keeps_is_seen():
         return np.full(3, key)
 
     array = load(5)
-    state = HeldState({"load": load}, keys=(), num_samples=None)
+    state = HeldState([{"load": load}], keys=(), num_samples=None)
     array += 1
     (change,) = state.changes()
     assert (change.kind, change.is_of_sample) == ("content", True)
@@ -141,4 +143,26 @@ def test_global_generators_are_nobodys_own():
         "python": random._inst,
         "own": torch.Generator(),
     }
-    assert set(HeldState(roots, keys=(), num_samples=None).generators) == {"own"}
+    assert set(HeldState([roots], keys=(), num_samples=None).generators) == {"own"}
+
+
+def test_what_is_near_the_data_set_is_seen_however_much_a_program_holds(monkeypatch, tmp_path):
+    """Looking ends after some thousand things: of a large program, what defines the data set comes first."""
+    names = ("crowd_before", "defining", "crowd_after")
+    (tmp_path / "defining.py").write_text("buffer = [1]\nclass Rows:\n    pass\n")
+    for name in ("crowd_before", "crowd_after"):
+        (tmp_path / f"{name}.py").write_text("crowd = [[[i, j, []] for j in range(200)] for i in range(200)]\n")
+    monkeypatch.syspath_prepend(tmp_path)
+    try:
+        modules = {name: importlib.import_module(name) for name in names}
+        rows = modules["defining"].Rows()
+        rows.own = [1]
+        wrapped = types.SimpleNamespace(dataset=rows)
+        state = HeldState(roots_of(types.SimpleNamespace(dataset=wrapped, loader=None)), keys=(), num_samples=None)
+        assert not state.is_complete
+        rows.own[0] = 2
+        modules["defining"].buffer[0] = 2
+        assert [change.path for change in state.changes()] == ["dataset.dataset.own[0]", "defining.buffer[0]"]
+    finally:
+        for name in names:
+            sys.modules.pop(name, None)

@@ -15,7 +15,7 @@ import math
 import sys
 import time
 import types
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from typing import Any, Literal
 
 import numpy as np
@@ -174,11 +174,12 @@ def _size(held: Any) -> int:
 class HeldState:
     """A snapshot of what is reachable from some roots."""
 
-    def __init__(self, roots: Mapping[str, Any], *, keys: Collection[Any], num_samples: int | None) -> None:
+    def __init__(self, roots: Sequence[Mapping[str, Any]], *, keys: Collection[Any], num_samples: int | None) -> None:
         """Walks from the roots.
 
         Args:
-            roots: What to start from, by the name that paths begin with.
+            roots: What to start from, by the name that paths begin with; all below one mapping before the next, since
+                the walk ends after `MAX_S` and `MAX_NODES`.
             keys: Under which the sample's own things are found: its row, its id, its row in an inner data set.
             num_samples: Length of the data set: an array as long has a row for each sample.
         """
@@ -222,8 +223,11 @@ class HeldState:
             if path in self.generators:
                 set_state(self.generators[path], state)
 
-    def _walk(self, roots: Mapping[str, Any]) -> bool:
+    def _walk(self, roots: Sequence[Mapping[str, Any]]) -> bool:
         deadline = time.monotonic() + MAX_S
+        return all(self._walk_below(together, deadline) for together in roots)
+
+    def _walk_below(self, roots: Mapping[str, Any], deadline: float) -> bool:
         pending = collections.deque((name, value, False) for name, value in roots.items())
         while pending:
             if len(self._seen) > MAX_NODES or time.monotonic() > deadline:
