@@ -111,7 +111,7 @@ def scripts(num_pairs: int, epochs: int, num_workers: int) -> None:
         path = Path(folder) / "train.py"
         path.write_text(SCRIPT.format(epochs=epochs, num_workers=num_workers))
         plain = [sys.executable, str(path)]
-        watched = [sys.executable, "-m", "headrace.cli", "watch", "--quiet", "--exit-zero", str(path)]
+        watched = [sys.executable, "-m", "headrace", "watch", "--quiet", "--exit-zero", str(path)]
         pairs = []
         for number in range(num_pairs):
             order = (plain, watched) if number % 2 == 0 else (watched, plain)

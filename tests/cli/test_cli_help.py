@@ -70,9 +70,7 @@ def test_no_words_at_all_show_the_help(capsys):
 
 
 def test_python_dash_m_is_the_same_command():
-    done = subprocess.run(
-        [sys.executable, "-m", "headrace.cli", "--version"], capture_output=True, text=True, check=False
-    )
+    done = subprocess.run([sys.executable, "-m", "headrace", "--version"], capture_output=True, text=True, check=False)
     assert (done.returncode, done.stdout) == (0, f"headrace {__version__}\n")
 
 

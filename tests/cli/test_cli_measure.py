@@ -41,6 +41,15 @@ def test_what_cannot_be_meant_is_refused_before_anything_runs(words, said, capsy
     assert said in capsys.readouterr().err
 
 
+@pytest.mark.parametrize("command", ["measure", "tune"])
+def test_a_step_that_is_not_there_is_said_before_anything_is_measured(tmp_path, capsys, command):
+    (tmp_path / "slow.py").write_text(FILE)
+    assert main([command, f"{tmp_path}/slow.py:make", "--train", f"{tmp_path}/slow.py:steps", "--budget", "30s"]) == 2
+    (line, *more) = [line for line in capsys.readouterr().err.splitlines() if "steps" in line or "do:" in line]
+    assert line.endswith("slow.py has no steps; did you mean 'step'?")
+    assert "def train_step(batch)" in more[-1]
+
+
 def test_the_record_as_json_and_the_exit_status(tmp_path, capsys):
     (tmp_path / "slow.py").write_text(FILE)
     words = [f"{tmp_path}/slow.py:make", "--train", f"{tmp_path}/slow.py:step", "--budget", "18s", "--format", "json"]

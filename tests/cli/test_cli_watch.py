@@ -70,7 +70,7 @@ print("done")
 
 
 def run(folder, *words):
-    command = [sys.executable, "-m", "headrace.cli", "watch", *words]
+    command = [sys.executable, "-m", "headrace", "watch", *words]
     return subprocess.run(command, cwd=folder, capture_output=True, text=True, timeout=100, check=False)
 
 

@@ -134,7 +134,7 @@ def run(case: Case) -> Outcome:
         folder = shutil.copytree(case.folder, pathlib.Path(place) / "case", ignore=shutil.ignore_patterns("case.toml"))
         (folder / case.file).write_text(case.text, encoding="utf-8")
         report = pathlib.Path(place) / "report.json"
-        typed = [sys.executable, "-m", "headrace.cli", *case.arguments(report)]
+        typed = [sys.executable, "-m", "headrace", *case.arguments(report)]
         env = {**os.environ, "TMPDIR": place}
         try:
             done = subprocess.run(

@@ -81,7 +81,7 @@ def test_every_public_name_is_in_the_guide():
 def test_every_command_is_in_the_guide_and_has_help(command):
     assert re.search(rf"\bheadrace {command}\b", _guide()), f"headrace {command} is not in README or docs/guide"
     done = subprocess.run(
-        [sys.executable, "-m", "headrace.cli", command, "--help"], capture_output=True, text=True, check=False
+        [sys.executable, "-m", "headrace", command, "--help"], capture_output=True, text=True, check=False
     )
     assert done.returncode == 0, done.stderr
     assert "Usage" in done.stdout

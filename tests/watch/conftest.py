@@ -18,7 +18,7 @@ import pytest
 
 SOURCE = pathlib.Path(__file__).parents[2] / "src"
 PYTHON = [sys.executable]
-WATCH = [sys.executable, "-m", "headrace.cli", "watch"]
+WATCH = [sys.executable, "-m", "headrace", "watch"]
 
 
 class Ended:

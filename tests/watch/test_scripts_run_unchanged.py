@@ -162,7 +162,7 @@ def rest_of(process):
 
 
 def test_ctrl_c_reaches_the_script_and_the_verdict_follows(scripts, train):
-    process = scripts.start(sys.executable, "-m", "headrace.cli", "watch", train(ENDLESS))
+    process = scripts.start(sys.executable, "-m", "headrace", "watch", train(ENDLESS))
     _wait_for_steps(process, 20)
     process.send_signal(signal.SIGINT)
     _, stderr = rest_of(process)
@@ -174,7 +174,7 @@ def test_ctrl_c_reaches_the_script_and_the_verdict_follows(scripts, train):
 
 def test_the_scripts_own_handler_of_ctrl_c_runs_and_its_status_counts(scripts, train):
     script = train(STOP + ENDLESS)
-    process = scripts.start(sys.executable, "-m", "headrace.cli", "watch", script)
+    process = scripts.start(sys.executable, "-m", "headrace", "watch", script)
     _wait_for_steps(process, 20)
     process.send_signal(signal.SIGINT)
     stdout, stderr = rest_of(process)
@@ -185,7 +185,7 @@ def test_the_scripts_own_handler_of_ctrl_c_runs_and_its_status_counts(scripts, t
 
 def test_a_second_ctrl_c_ends_a_script_that_does_not_listen(scripts, train):
     script = train("signal.signal(signal.SIGINT, signal.SIG_IGN)\n" + ENDLESS)
-    process = scripts.start(sys.executable, "-m", "headrace.cli", "watch", script)
+    process = scripts.start(sys.executable, "-m", "headrace", "watch", script)
     _wait_for_steps(process, 20)
     for _ in range(2):
         process.send_signal(signal.SIGINT)
@@ -197,7 +197,7 @@ def test_a_second_ctrl_c_ends_a_script_that_does_not_listen(scripts, train):
 
 
 def test_sigterm_is_handed_on(scripts, train):
-    process = scripts.start(sys.executable, "-m", "headrace.cli", "watch", train(ENDLESS))
+    process = scripts.start(sys.executable, "-m", "headrace", "watch", train(ENDLESS))
     _wait_for_steps(process, 20)
     process.terminate()
     _, stderr = rest_of(process)
@@ -206,7 +206,7 @@ def test_sigterm_is_handed_on(scripts, train):
 
 
 def test_the_script_does_not_outlive_a_watcher_that_is_killed(scripts, train):
-    process = scripts.start(sys.executable, "-m", "headrace.cli", "watch", train(ENDLESS))
+    process = scripts.start(sys.executable, "-m", "headrace", "watch", train(ENDLESS))
     _wait_for_steps(process, 20)
     process.kill()
     rest_of(process)
@@ -236,7 +236,7 @@ def test_two_ranks_under_torchrun(scripts, train):
     assert ended.status == 0
     assert ended.report["target"]["num_processes"] == 2
     assert scripts.leftovers(str(scripts.folder)) == ([], [])
-    inside = scripts.run(*torchrun, "-m", "headrace.cli", "watch", script)
+    inside = scripts.run(*torchrun, "-m", "headrace", "watch", script)
     assert inside.status == 0
     assert sorted(inside.stdout.splitlines()) == ["rank 0 of 2", "rank 1 of 2"]
     assert inside.stderr.count("WATCHED") == 1, "rank 0 speaks for itself"
@@ -249,7 +249,7 @@ def test_a_terminal_stays_a_terminal(scripts):
     script = scripts.write("import sys; print(sys.stdout.isatty(), sys.stderr.isatty(), sys.stdin.isatty())")
     ours, theirs = pty.openpty()
     process = subprocess.Popen(
-        [sys.executable, "-m", "headrace.cli", "watch", script],
+        [sys.executable, "-m", "headrace", "watch", script],
         cwd=scripts.folder,
         env=scripts.environment,
         stdin=theirs,

@@ -35,8 +35,17 @@ def command(
             "--step-ms", metavar="N", help="Instead of a training step: N milliseconds of computing per batch."
         ),
     ] = None,
+    watched: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE",
+            dir_okay=False,
+            help="Instead of a training step: as long as the loop of a script took with a batch, from a report of headrace "
+            "watch --format json.",
+        ),
+    ] = None,
     asleep: Annotated[
-        bool, typer.Option("--asleep", help="With --step-ms: sleep instead, as while a device computes.")
+        bool, typer.Option("--asleep", help="With --step-ms or --watched: sleep instead, as while a device computes.")
     ] = False,
     workers: Annotated[
         int | None, typer.Option(metavar="N", min=0, help="Measure with N workers. Default: as the loader is set.")
@@ -74,10 +83,12 @@ def command(
     Exit status: 0 healthy, 1 limited, 2 wrong usage or a crash, 3 inconclusive. With --baseline: 0 the same or better, 1
     worse, 2 as before, 3 not told.
     """
-    if train is not None and step_ms is not None:
-        raise typer.BadParameter("--train and --step-ms exclude each other: either the real step or an emulated one")
-    if asleep and step_ms is None:
-        raise typer.BadParameter("--asleep says how --step-ms passes the time; give that as well")
+    if sum(way is not None for way in (train, step_ms, watched)) > 1:
+        raise typer.BadParameter(
+            "--train, --step-ms and --watched exclude each other: one training step, real or emulated"
+        )
+    if asleep and step_ms is None and watched is None:
+        raise typer.BadParameter("--asleep says how --step-ms passes the time; give that as well, or --watched")
     if step_ms is not None and step_ms <= 0:
         raise typer.BadParameter(f"--step-ms {step_ms:g}: more than 0 milliseconds")
     for path in (output, trace, html):
@@ -92,7 +103,8 @@ def command(
     from headrace.doctor.timing.consumer import chosen
 
     then = None if baseline is None else load(baseline)
-    with chosen(train=train, step_ms=step_ms, is_busy=not asleep) as consumer:
+    seen = None if watched is None else str(watched)
+    with chosen(train=train, step_ms=step_ms, watched=seen, is_busy=not asleep) as consumer:
         options = Options(
             consumer=consumer,
             workers=workers,

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import shlex
 import sys
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -60,6 +61,16 @@ def command(
             metavar="FILE:FUNCTION", show_default=False, help="The training step: train.py:train_step takes a batch."
         ),
     ] = None,
+    watched: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE",
+            dir_okay=False,
+            show_default=False,
+            help="Instead of a training step: as long as the loop of a script took with a batch, from a report of headrace "
+            "watch --format json.",
+        ),
+    ] = None,
     margin: Annotated[
         float,
         typer.Option(
@@ -106,6 +117,7 @@ def command(
         need_per_s=need,
         step_ms=step_ms,
         train=train,
+        watched=None if watched is None else str(watched),
         margin=margin,
         budget_s=budget_s,
         memory_bytes=memory,

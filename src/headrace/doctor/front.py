@@ -114,6 +114,7 @@ def measure(
     *,
     step: Callable[[Any], Any] | str | None = None,
     step_ms: float | None = None,
+    watched: str | None = None,
     asleep: bool = False,
     workers: int | None = None,
     budget_s: float = 60.0,
@@ -127,7 +128,8 @@ def measure(
         step: The training step: a function that takes a batch, or the text `train.py:train_step`. Default: none, and the
             loader alone is measured.
         step_ms: Instead of a step: so many milliseconds of computing for each batch.
-        asleep: With `step_ms`: sleep instead, as while a device computes.
+        watched: Instead of a step: a report of `headrace watch --format json`, which says how long a step of a script took.
+        asleep: With `step_ms` or `watched`: sleep instead, as while a device computes.
         workers: Measure with so many workers. Default: as the loader is set.
         budget_s: Seconds for everything together.
         seed: Of the global generators before each epoch, and of the order of rounds.
@@ -149,8 +151,6 @@ def measure(
     from headrace.doctor.timing.consumer import chosen
     from headrace.errors import ConfigurationError
 
-    if step is not None and step_ms is not None:
-        raise ConfigurationError("step and step_ms exclude each other: either the real step or an emulated one")
     if callable(step) and isinstance(target, str):
         raise ConfigurationError(
             "a function as step needs the loader itself as target: a TARGET of a file runs in a process that knows no function "
@@ -158,7 +158,7 @@ def measure(
             do='hr.measure("train.py:make_loader", step="train.py:train_step")',
         )
     given, train = (step, None) if callable(step) else (None, step)
-    with chosen(given=given, train=train, step_ms=step_ms, is_busy=not asleep) as consumer:
+    with chosen(given=given, train=train, step_ms=step_ms, watched=watched, is_busy=not asleep) as consumer:
         options = Options(
             consumer=consumer,
             workers=workers,
@@ -176,6 +176,7 @@ def tune(
     step: Callable[[Any], Any] | str | None = None,
     need: float | None = None,
     step_ms: float | None = None,
+    watched: str | None = None,
     margin: float = 0.25,
     budget_s: float = 300.0,
     memory_bytes: int | None = None,
@@ -187,9 +188,11 @@ def tune(
     Args:
         loader: A loader, or the text `train.py:make_loader`, as on the command line.
         step: The training step: takes a batch, or takes nothing and returns what takes a batch; or the text
-            `train.py:train_step`. None: see the next two.
+            `train.py:train_step`. None: see the next three.
         need: Samples per second that the loader has to supply.
-        step_ms: Milliseconds of a training step that is emulated. Without any of the three the fastest is looked for.
+        step_ms: Milliseconds of a training step that is emulated.
+        watched: A report of `headrace watch --format json`, which says how long a step of a script took. Without any of the
+            four the fastest setting is looked for.
         margin: What the loader should supply more than the training step takes, as a share.
         budget_s: Seconds for everything together.
         memory_bytes: What the processes of the loader may take together. Default: half of what is free.
@@ -214,6 +217,7 @@ def tune(
         need_per_s=need,
         step_ms=step_ms,
         train=step if isinstance(step, str) else None,
+        watched=watched,
         margin=margin,
         budget_s=budget_s,
         memory_bytes=memory_bytes,

@@ -35,6 +35,20 @@ def test_what_is_wrong_is_named_first(cause, seed):
     assert found.causes[0].evidence
 
 
+@pytest.mark.parametrize("cause", LIMITED)
+@pytest.mark.parametrize("left_out", [(), ("C",), ("C", "N", "L")], ids=["all rounds", "no C", "the loop alone"])
+def test_no_cause_wins_more_than_the_loop_can_win(cause, left_out):
+    """With rounds of the step alone, what they leave; without, what is waited for: in a short run they do not fit."""
+    world = LIMITED[cause]
+    found = world.measured_from([run for run in world.rounds(seed=1) if run.arm not in left_out])
+    d, waits = found.decomposition, found.waiting.share.value
+    most = waits / (1 - waits) if d is None else d.headroom.value
+    for one in found.conclusion.causes:
+        # Interference is not waited for, and the start of an epoch is counted apart from its steps.
+        if one.gain is not None and one.cause not in {"needless workers", "epoch start"}:
+            assert one.gain.value <= max(1.02 * most, most + 0.02), (one.cause, one.text)
+
+
 def test_threads_beyond_the_cores_come_before_the_stage_that_computes():
     world = World(wall_ms={"decode": 4}, num_workers=8, cores=2, cpu_inflation=2.0)
     causes = [cause.cause for cause in world.measured(busy_threads=2.0).conclusion.causes]

@@ -2,6 +2,7 @@
 
 import functools
 import os
+import pickle
 import textwrap
 import time
 
@@ -11,6 +12,7 @@ import torch
 
 from headrace.doctor.subject.target import load_target
 from headrace.doctor.timing.consumer import Emulated, GivenStep, TrainStep, held, touch
+from headrace.doctor.timing.step_check import CheckStep, raise_refusal
 from headrace.errors import TargetError
 
 
@@ -97,7 +99,7 @@ def test_builtins_do_not_say_what_they_take():
         (3, "int"),
         (Trainer().two, "takes 2 arguments"),
         (lambda: None, "returned None"),
-        (lambda: 7, "returned a int"),
+        (lambda: 7, "returned an int"),
         (lambda: lambda: None, "takes no argument"),
         (lambda: Trainer().two, "takes 2 arguments"),
         (by_name, "needs model by name"),
@@ -107,6 +109,46 @@ def test_what_does_not_is_told(given, said):
     with held(given) as consumer, pytest.raises(TargetError, match=said) as caught:
         consumer.start()
     assert "def train_step(batch)" in str(caught.value)
+
+
+@pytest.mark.parametrize("given", [lambda: None, lambda: Trainer().two, plain, Model(), len])
+def test_a_check_calls_nothing(given):
+    with held(given) as consumer:
+        consumer.check()
+        assert list(CheckStep(consumer).run(None, None)) == []
+
+
+@pytest.mark.parametrize(
+    ("given", "said"), [(3, "an int"), (Trainer().two, "takes 2"), (by_name, "needs model by name")]
+)
+def test_a_check_refuses_what_can_be_seen_without_calling(given, said):
+    with held(given) as consumer, pytest.raises(TargetError, match=said):
+        consumer.check()
+
+
+@pytest.mark.parametrize(
+    ("spec", "said"),
+    [
+        ("{}:other", "there is no training step {}:other: {} has no other"),
+        ("{}:wrong", "{}:wrong is an int"),
+        ("{}", "there is no training step {}: '{}' names a file"),
+        ("{}/no.py:step", "there is no training step {}/no.py:step: there is no"),
+    ],
+)
+def test_what_is_found_wrong_in_a_child_is_raised_in_the_parent(train_file, spec, said):
+    records = pickle.loads(pickle.dumps(list(CheckStep(TrainStep(spec.format(train_file))).run(None, None))))
+    with pytest.raises(TargetError) as caught:
+        raise_refusal(records)
+    assert said.replace("{}", str(train_file)) in str(caught.value)
+    assert "def train_step(batch)" in str(caught.value)
+
+
+def test_a_file_that_fails_is_shown_with_its_traceback(tmp_path):
+    (tmp_path / "train_failing.py").write_text("x = 1\ny = x.missing\n")
+    with pytest.raises(TargetError) as caught:
+        raise_refusal(CheckStep(TrainStep(f"{tmp_path}/train_failing.py:step")).run(None, None))
+    assert "train_failing.py" in str(caught.value)
+    assert "y = x.missing" in str(caught.value.__cause__)
 
 
 def test_names_are_what_people_call_them():
@@ -165,7 +207,7 @@ def train_file(tmp_path):
 def test_a_step_of_a_file(train_file):
     assert TrainStep(f"{train_file}:train_step").start()(0) == "trained"
     assert TrainStep(f"{train_file}:make_step").start()(0) == "trained"
-    with pytest.raises(TargetError, match="wrong is a int"):
+    with pytest.raises(TargetError, match="wrong is an int"):
         TrainStep(f"{train_file}:wrong").start()
     with pytest.raises(TargetError, match="has no other"):
         TrainStep(f"{train_file}:other").start()
@@ -173,8 +215,6 @@ def test_a_step_of_a_file(train_file):
 
 def test_the_file_of_the_loader_is_not_executed_twice(train_file):
     """Its classes would be others, and the loader's data set could not be sent to a worker any more."""
-    import pickle
-
     loader = load_target(f"{train_file}:make_loader")
     TrainStep(f"{train_file}:train_step").start()
     assert len(pickle.loads(pickle.dumps(loader.dataset))) == 4

@@ -32,6 +32,7 @@ from headrace.doctor.statistics.schedule import schedule
 from headrace.doctor.timing.consumer import Touch
 from headrace.doctor.timing.runs import TimedRun
 from headrace.doctor.timing.setting import AS_IT_IS, Setting
+from headrace.doctor.timing.step_check import CheckStep, raise_refusal
 from headrace.doctor.timing.timed import Kind, Stage, Timed
 from headrace.errors import ConfigurationError, TargetError
 from headrace.machine import usable_cores
@@ -97,6 +98,8 @@ class Session:
                 f"{self.spec} cannot be measured with {self.options.workers} workers: {facts.fixed_workers}"
             )
         self.facts = facts
+        if self.options.consumer is not None:
+            raise_refusal(self.runner.experiment(CheckStep(self.options.consumer))[0])
         # In a short run every child counts, and this one decides nothing.
         if not facts.is_iterable and facts.num_samples and self.options.budget_s >= CHECK_FROM_S:
             rows = (0, facts.num_samples // 2, facts.num_samples - 1)
@@ -207,9 +210,14 @@ class Session:
         Raises:
             TargetError: always.
         """
-        what = "the loader alone" if kind == "L" else "the loop"
+        why = f"{run.failure.removeprefix('TargetError: ') or 'no steady part'} (round {run.id})"
+        if kind == "I" and self.options.consumer is not None:
+            raise TargetError(
+                f"{self.spec} cannot be measured under {self.options.consumer.name}: {why}",
+                do=f"call {self.options.consumer.name} with one batch of {self.spec}: the loader alone did run",
+            )
         raise TargetError(
-            f"{self.spec} cannot be measured: {what} (round {run.id}): {run.failure or 'no steady part'}",
+            f"{self.spec} cannot be measured: {why}",
             do=f"headrace diagnose {self.target}" if isinstance(self.target, str) else None,
         )
 

@@ -15,7 +15,8 @@ import numpy as np
 
 from headrace.contract.view import flatten
 from headrace.doctor.subject.target import load_attribute
-from headrace.errors import TargetError
+from headrace.doctor.timing.watched import watched_step
+from headrace.errors import ConfigurationError, TargetError
 
 __all__ = ["Consumer", "Emulated", "GivenStep", "Step", "Touch", "TrainStep", "chosen", "held"]
 
@@ -27,7 +28,7 @@ NUM_CHECKED = 512
 
 
 class Consumer(Protocol):
-    """Plain values that pickle; `start` is called in the child."""
+    """Plain values that pickle; `check` and `start` are called in the child."""
 
     @property
     def name(self) -> str:
@@ -36,6 +37,13 @@ class Consumer(Protocol):
     @property
     def is_emulated(self) -> bool:
         """True: nobody trains; a report says so beside every number that rests on it."""
+
+    def check(self) -> None:
+        """Looks whether there is a step, without calling anything of the user's.
+
+        Raises:
+            TargetError: there is none.
+        """
 
     def start(self) -> Step:
         """Makes the step: loads what has to be loaded."""
@@ -47,6 +55,9 @@ class Touch:
 
     name: str = "no training step"
     is_emulated: bool = False
+
+    def check(self) -> None:
+        """Nothing to check."""
 
     def start(self) -> Step:
         """Nothing to make."""
@@ -80,16 +91,24 @@ class Emulated:
     is_busy: bool = True
     """True: it computes all the while, as a trainer that feeds a device does much of the time; False: it sleeps, which
     leaves core and interpreter to others and flatters a loader."""
+    script: str = ""
+    """Where the time was watched; empty: it was said."""
 
     @property
     def name(self) -> str:
         """With its kind."""
-        return f"{1e3 * self.step_s:g} ms a step, {'busy' if self.is_busy else 'asleep'} (emulated)"
+        how = "busy" if self.is_busy else "asleep"
+        if self.script:
+            return f"{1e3 * self.step_s:.3g} ms a step as watched in {self.script}, {how} (emulated)"
+        return f"{1e3 * self.step_s:g} ms a step, {how} (emulated)"
 
     @property
     def is_emulated(self) -> bool:
         """Always."""
         return True
+
+    def check(self) -> None:
+        """Nothing to check."""
 
     def start(self) -> Step:
         """Nothing to make."""
@@ -129,13 +148,32 @@ class TrainStep:
         """Never."""
         return False
 
-    def start(self) -> Step:
-        """Loads it.
+    def check(self) -> None:
+        """Loads it and looks at its signature.
 
         Raises:
             TargetError: it cannot be loaded, or takes neither nothing nor one batch.
         """
-        return _as_step(load_attribute(self.spec, again=False), self.spec)
+        _check_step(self._loaded(), self.spec)
+
+    def start(self) -> Step:
+        """Loads it.
+
+        Raises:
+            TargetError: as `check`; or what it returned is no step.
+        """
+        return _as_step(self._loaded(), self.spec)
+
+    def _loaded(self) -> Any:
+        try:
+            return load_attribute(self.spec, again=False)
+        except TargetError as error:
+            said = error.what
+            for prefix in ("TARGET: ", f"TARGET {self.spec}: ", "TARGET "):  # what a message of the loader begins with
+                said = said.removeprefix(prefix)
+            raise TargetError(
+                f"there is no training step {self.spec}: {said}", why=error.why, do=_EXPECTED
+            ) from error.__cause__
 
 
 _HELD: dict[int, Callable[..., Any]] = {}
@@ -166,6 +204,14 @@ class GivenStep:
         """Never."""
         return False
 
+    def check(self) -> None:
+        """Looks at its signature.
+
+        Raises:
+            TargetError: as `start`, but for what it returns.
+        """
+        _check_step(self._held(), self.name)
+
     def start(self) -> Step:
         """Takes it from what the fork inherited.
 
@@ -173,9 +219,12 @@ class GivenStep:
             TargetError: this process is no fork of the one that held it, or was forked at another time; or it is no
                 step.
         """
+        return _as_step(self._held(), self.name)
+
+    def _held(self) -> Callable[..., Any]:
         if self.key not in _HELD:
             raise TargetError(f"{self.name} is a function of another process, and this one is no fork of it")
-        return _as_step(_HELD[self.key], self.name)
+        return _HELD[self.key]
 
 
 def _name_of(step: Any) -> str:
@@ -191,6 +240,7 @@ def chosen(
     given: Callable[..., Any] | None = None,
     train: str | None = None,
     step_ms: float | None = None,
+    watched: str | None = None,
     is_busy: bool = True,
 ) -> Iterator[Consumer | None]:
     """Yields the consumer that was asked for; None: none was.
@@ -199,40 +249,59 @@ def chosen(
         given: A function of this process, held while the block lasts.
         train: A function of a file.
         step_ms: Milliseconds of a step that is emulated.
+        watched: A report of `headrace watch` that says how many.
         is_busy: How it passes them.
+
+    Raises:
+        ConfigurationError: more than one was asked for, or the report says nothing of a step.
     """
+    ways = {"step": given, "train": train, "step_ms": step_ms, "watched": watched}
+    asked = [name for name, way in ways.items() if way is not None]
+    if len(asked) > 1:
+        raise ConfigurationError(f"{' and '.join(asked)} exclude each other: one training step, real or emulated")
     if given is not None:
         with held(given) as consumer:
             yield consumer
     elif train is not None:
         yield TrainStep(train)
+    elif watched is not None:
+        seen = watched_step(watched)
+        yield Emulated(step_s=seen.step_s, is_busy=is_busy, script=seen.script)
     else:
         yield None if step_ms is None else Emulated(step_s=step_ms / 1e3, is_busy=is_busy)
 
 
 def _as_step(given: Any, name: str) -> Step:
     """A step, or what a function without parameters returns."""
-    if not callable(given):
-        raise TargetError(f"{name} is a {type(given).__name__}, no function that takes a batch", do=_EXPECTED)
-    num_needed = _num_needed(given, name)
-    if num_needed == 0:
+    if _check_step(given, name) == 0:
         made = given()
         if not callable(made):
             raise TargetError(f"{name}() takes no batch and returned {_told(made)}, no function", do=_EXPECTED)
         given, name = made, f"what {name}() returned"
-        num_needed = _num_needed(given, name)
-    if num_needed not in {1, None}:
-        counted = f"{num_needed} arguments" if num_needed else "no argument"
-        raise TargetError(f"{name} takes {counted}; a step takes one, the batch", do=_EXPECTED)
+        if _check_step(given, name) == 0:
+            raise TargetError(f"{name} takes no argument; a step takes one, the batch", do=_EXPECTED)
     step: Step = given
     return step
+
+
+def _check_step(given: Any, name: str) -> int | None:
+    """Returns how many arguments it needs, none or one; None: it does not say."""
+    if not callable(given):
+        raise TargetError(f"{name} is {_told(given)}, no function that takes a batch", do=_EXPECTED)
+    num_needed = _num_needed(given, name)
+    if num_needed not in {0, 1, None}:
+        raise TargetError(f"{name} takes {num_needed} arguments; a step takes one, the batch", do=_EXPECTED)
+    return num_needed
 
 
 _EXPECTED = "def train_step(batch): ...   or   def make_step(): model = ...; return lambda batch: ..."
 
 
 def _told(value: Any) -> str:
-    return "None" if value is None else f"a {type(value).__name__}"
+    if value is None:
+        return "None"
+    kind = type(value).__name__
+    return f"an {kind}" if kind[0] in "aeiouAEIOU" else f"a {kind}"
 
 
 def _num_needed(function: Callable[..., Any], name: str) -> int | None:

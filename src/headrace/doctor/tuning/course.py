@@ -93,7 +93,8 @@ class Course:
             ]
             rates = [one.rate_per_s for one in trials if one.rate_per_s is not None]
             if not rates:
-                raise TargetError(f"{wishes.step_name} does not run: {trials[-1].failure}")
+                why = trials[-1].failure.removeprefix("TargetError: ")
+                raise TargetError(f"{wishes.step_name} does not run: {why}")
             compute = statistics.median(rates)
             step_s = None if not self.facts.batch_size else self.facts.batch_size / compute
         if wishes.need_per_s is not None:

@@ -15,6 +15,7 @@ from headrace.doctor.meters.memory import MemorySampler
 from headrace.doctor.round import told
 from headrace.doctor.timing.consumer import Consumer, Touch, TrainStep
 from headrace.doctor.timing.setting import Setting
+from headrace.doctor.timing.step_check import CheckStep, raise_refusal
 from headrace.doctor.timing.timed import Kind, Timed
 from headrace.doctor.tuning.asking import AskLoader, module_of
 from headrace.doctor.tuning.facts import LoaderNow
@@ -97,7 +98,7 @@ class LabRig:
         """As `Rig.ask`.
 
         Raises:
-            TargetError: it cannot be loaded, or does not answer.
+            TargetError: it cannot be loaded, or does not answer; or there is no such training step.
         """
         module = module_of(self._target) if isinstance(self._target, str) else ""
         records, reason = self._run(AskLoader(module))
@@ -105,6 +106,10 @@ class LabRig:
         if found is None:
             raise TargetError(f"TARGET {self._spec} did not say what it is: {reason}")
         self._facts = found
+        # In the child that has just answered: nothing of the user's is run twice for it.
+        refused: list[Any] = []
+        self._lab.run(CheckStep(self._consumer), refused.append)
+        raise_refusal(refused)
         return found
 
     def measure(self, kind: Kind, setting: Setting, *, window_s: float) -> Trial:

@@ -44,6 +44,8 @@ class Options:
     """Milliseconds of a training step that is emulated."""
     train: str | None = None
     """The training step: `file.py:train_step`."""
+    watched: str | None = None
+    """A report of `headrace watch` that says how long a training step takes."""
     margin: float = 0.25
     """What the loader should supply more than the training step takes. Default 25 %: below that, slow batches are felt."""
     budget_s: float = 300.0
@@ -63,8 +65,8 @@ class Options:
             raise ConfigurationError(f"margin={self.margin:g}: must not be negative")
         if self.workers_max is not None and self.workers_max < 0:
             raise ConfigurationError(f"workers_max={self.workers_max}: must not be negative")
-        if self.step_ms is not None and self.train is not None:
-            raise ConfigurationError("a training step is emulated or given, not both: step_ms, train")
+        if sum(way is not None for way in (self.step_ms, self.train, self.watched)) > 1:
+            raise ConfigurationError("a training step is emulated or given, not both: one of step_ms, train, watched")
 
 
 def tune(
@@ -98,7 +100,7 @@ def tune(
         )
     if options.train is not None:
         check_spec(options.train)
-    with chosen(given=step, train=options.train, step_ms=options.step_ms) as consumer:
+    with chosen(given=step, train=options.train, step_ms=options.step_ms, watched=options.watched) as consumer:
         return _run(target, options, consumer, progress or (lambda _: None), command)
 
 
@@ -155,7 +157,7 @@ def _result(
     if "workers" in facts.cannot:
         left_out.append(facts.cannot["workers"])
     if consumer is None and options.need_per_s is None:
-        left_out.append("how much is needed is not known: --step-ms, --train or --need says it")
+        left_out.append("how much is needed is not known: --step-ms, --train, --watched or --need says it")
     return Tuning(
         spec=spec or f"this {type(target).__name__}",
         command=command,

@@ -11,7 +11,7 @@ __all__ = ["Longest", "Waits"]
 MOST_PARTS = 32
 """Parts of the run of which the share of waiting is kept. When all are full, neighbours are joined."""
 EDGES = tuple(1e-6 * 2 ** (step / 4) for step in range(120))
-"""Edges of the histogram: a microsecond to a quarter of an hour, four to each doubling, so that a median is good to 10 %."""
+"""Edges of the histogram: a microsecond to a quarter of an hour, four to each doubling, 19 % apart."""
 FLOOR_S = 1e-3
 """A shorter wait is what any hand-over costs."""
 
@@ -28,6 +28,7 @@ class Waits:
         self._wait_counts = [0] * (len(EDGES) + 1)
         self._wait_sums = [0.0] * (len(EDGES) + 1)
         self._own_counts = [0] * (len(EDGES) + 1)
+        self._own_sums = [0.0] * (len(EDGES) + 1)
         self._parts: list[list[float]] = []
         self._steps_per_part = 8
 
@@ -39,7 +40,9 @@ class Waits:
         at = bisect.bisect(EDGES, wait_s)
         self._wait_counts[at] += 1
         self._wait_sums[at] += wait_s
-        self._own_counts[bisect.bisect(EDGES, own_s)] += 1
+        at = bisect.bisect(EDGES, own_s)
+        self._own_counts[at] += 1
+        self._own_sums[at] += own_s
         parts = self._parts
         if not parts or parts[-1][2] >= self._steps_per_part:
             if len(parts) == MOST_PARTS:
@@ -67,13 +70,13 @@ class Waits:
 
     @property
     def median_wait_s(self) -> float:
-        """Median of the waits, good to 10 %."""
-        return _median(self._wait_counts)
+        """Median of the waits; see `_median`."""
+        return _median(self._wait_counts, self._wait_sums)
 
     @property
     def median_own_s(self) -> float:
-        """Median of the loop's own times, good to 10 %."""
-        return _median(self._own_counts)
+        """Median of the loop's own times; see `_median`."""
+        return _median(self._own_counts, self._own_sums)
 
     def worst(self, share: float) -> tuple[int, float]:
         """Returns (number, seconds of waiting) of the worst steps: this share of all, at least one."""
@@ -121,10 +124,11 @@ class Longest:
         return tuple(seconds for seconds in sorted(self._heap, reverse=True) if seconds >= 0)
 
 
-def _median(counts: list[int]) -> float:
+def _median(counts: list[int], sums: list[float]) -> float:
+    """The mean of what lies between the two edges around the median: off by no more than 19 %, of like times by far less."""
     half, seen = sum(counts) / 2, 0
-    for at, number in enumerate(counts):
+    for number, seconds in zip(counts, sums, strict=True):
         seen += number
         if number and seen >= half:
-            return (EDGES[max(at - 1, 0)] + EDGES[min(at, len(EDGES) - 1)]) / 2
+            return seconds / number
     return 0.0

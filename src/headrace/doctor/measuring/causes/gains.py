@@ -30,15 +30,26 @@ def loop_gain(m: Measurement, loader: Estimate, *, in_loop: bool = False) -> Est
 
 
 def _loop_gain(m: Measurement, loader: float, *, in_loop: bool) -> float:
-    d = m.decomposition
-    if d is None:
+    times = _step_times(m)
+    if times is None:
         return loader
     speed = 1 + max(loader, -0.99)
-    total_s = d.total_s.value
-    least_s = d.compute_s.value + (max(0.0, d.interference_s.value) if d.interference_s is not None else 0.0)
+    total_s, least_s = times
     if in_loop:
         return total_s / (least_s + max(0.0, total_s - least_s) / speed) - 1
     return total_s / max(least_s, total_s / speed) - 1
+
+
+def _step_times(m: Measurement) -> tuple[float, float] | None:
+    """(A step, the part of it that no loader saves); None: there is no loop.
+
+    Where no rounds of the step alone say the latter, in units of a step: what is not waited.
+    """
+    d = m.decomposition
+    if d is not None:
+        beside_s = max(0.0, d.interference_s.value) if d.interference_s is not None else 0.0
+        return d.total_s.value, d.compute_s.value + beside_s
+    return None if m.waiting is None else (1.0, max(1e-3, 1 - m.waiting.share.value))
 
 
 def rounds_of(m: Measurement, arm: str) -> list[Timed]:
