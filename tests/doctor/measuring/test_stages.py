@@ -56,8 +56,21 @@ def test_if_they_do_not_agree_nothing_is_named():
     assert explained([out("read", 3.0), out("decode", 0.1)], {"read": 0.1, "decode": 3.0}) == []
 
 
-def test_a_gain_that_may_be_chance_explains_nothing():
-    assert explained([out("decode", 2.0, low=-0.5)], {"decode": 3.0}) == []
+@pytest.mark.parametrize(
+    ("tried", "predicted"),
+    [
+        ([("decode", 2.0, -0.5)], {"decode": 0.2}),  # the model says that it takes little
+        ([("decode", 2.0, -0.5)], {"decode": 400.0}),  # more than the rounds admit
+        ([("decode", 2.0, -0.5), ("read", 0.5, 0.4)], {"decode": 2.0, "read": 8.0}),
+    ],
+)
+def test_a_gain_that_may_be_chance_explains_nothing(tried, predicted):
+    assert explained([out(stage, gain, low=low) for stage, gain, low in tried], predicted) == []
+
+
+def test_a_gain_that_may_be_chance_leaves_the_account_to_speak_if_it_does_not_speak_against_it():
+    tried = [out("handover", 1.89, low=-0.64), out("collate", 0.1)]
+    assert explained(tried, {"handover": 3.2, "collate": 0.2}) == [("handover", "accounted")]
 
 
 def test_where_nothing_could_be_left_out_the_account_alone_speaks_and_says_so():

@@ -153,7 +153,9 @@ def explained(
     """The stages that limit the loader alone, the most important first; empty: nothing does, or it is unexplained.
 
     Model and experiment must agree: the stage whose removal saves most is the one of which the model says so, or nearly.
-    Where only one of them is there, it is taken, and the basis says which. Further stages follow that agree as well.
+    Where only one of them is there, it is taken, and the basis says which; rounds of an experiment that vary so much that
+    it could have saved nothing are as good as none, if they do not speak against the model. Further stages follow that agree
+    as well.
     """
     measured = {one.stage: saved(one.gain.value) for one in knock_outs}
     modelled = {stage: saved(gain) for stage, gain in predicted.items()}
@@ -167,10 +169,20 @@ def explained(
     greatest = max(common.values(), default=0.0)
     found: list[tuple[Stage, Literal["experiment", "accounted"]]] = []
     for place, stage in enumerate(ranked):
-        if measured[stage] < (LEAST_SAVED if place == 0 else 2 * LEAST_SAVED) or stage not in sure:
+        if measured[stage] < (LEAST_SAVED if place == 0 else 2 * LEAST_SAVED):
+            break
+        if stage not in sure:
+            if place == 0 and modelled.get(stage, 0.0) >= max(0.5, greatest) and _admits(knock_outs, stage, predicted):
+                found.append((stage, "accounted"))
             break
         agrees = not common or common.get(stage, 0.0) >= (NEAR * greatest if place == 0 else LEAST_SAVED)
         if not agrees:
             break
         found.append((stage, "experiment"))
     return found
+
+
+def _admits(knock_outs: Sequence[KnockOut], stage: Stage, predicted: Mapping[Stage, float]) -> bool:
+    """True if what an experiment showed may be what the model says."""
+    found = next(one.gain.interval for one in knock_outs if one.stage == stage)
+    return found.low <= predicted[stage] <= found.high

@@ -47,12 +47,12 @@ def stage_causes(m: Measurement) -> list[CauseFound]:
         predicted = {stage: one.predicted for stage, one in outs.items() if one.predicted is not None}
     found = []
     for left_out, basis in explained(m.knock_outs, predicted):
-        loader_gain = outs[left_out].gain if left_out in outs else Estimate(value=predicted[left_out])
+        loader_gain = outs[left_out].gain if basis == "experiment" else Estimate(value=predicted[left_out])
         stage = _inside(m) if left_out == "sample" else left_out
         found.append(
             CauseFound(
                 cause=cast("Cause", stage),
-                text=_text(m, stage, rows.get(stage), loader_gain, tried=left_out if left_out in outs else None),
+                text=_text(m, stage, rows.get(stage), loader_gain, left_out=left_out, is_proven=basis == "experiment"),
                 gain=loop_gain(m, loader_gain, in_loop=stage in OF_LOOP),
                 basis=basis,
                 evidence=evidence(m, "L", f"L without {left_out}", "L accounted"),
@@ -103,7 +103,9 @@ def _hands_over_itself(m: Measurement) -> bool:
     return row.cpu_ms / 1e3 * (m.batch_size or 1) >= LEAST_PART * d.total_s.value
 
 
-def _text(m: Measurement, stage: Stage, row: StageRow | None, loader_gain: Estimate, *, tried: Stage | None) -> str:
+def _text(
+    m: Measurement, stage: Stage, row: StageRow | None, loader_gain: Estimate, *, left_out: Stage, is_proven: bool
+) -> str:
     """What it takes, of what, and what the loader alone is without it."""
     told = WORDS[stage]
     if row is not None:
@@ -112,10 +114,12 @@ def _text(m: Measurement, stage: Stage, row: StageRow | None, loader_gain: Estim
         told += f" takes {row.wall_ms:.3g} ms per sample, {percent(row.share)} of {who}{how}"
     else:
         told += " limits the loader"
-    if tried is not None:
-        what = "it" if tried == stage else "all that the data set does"
+    what = "it" if left_out == stage else "all that the data set does"
+    if is_proven:
         told += f"; without {what} the loader alone delivers {gain(loader_gain)}"
         told += " more" if loader_gain.value < 4 else " as much"
+    elif any(one.stage == left_out for one in m.knock_outs):
+        told += f"; rounds without {what} vary too much to prove it"
     else:
         told += "; it could not be left out to prove it"
     if _cores_are_busy(m):
