@@ -60,7 +60,8 @@ def test_a_case_does_not_say_what_it_is(case):
         *(KNOWN - {"read", "transform", "sample"}),
     }
     words -= {"compute", "decode", "memory", "lock", "collate"}  # what people say of their data, devices and functions
-    assert [word for word in words if word in case.text.lower()] == []
+    text = case.text.replace("import headrace as hr\n", "").lower()  # whose loader some use
+    assert [word for word in words if word in text] == []
 
 
 DELIVER = """

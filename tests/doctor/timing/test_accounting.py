@@ -18,7 +18,6 @@ from torch.utils.data import (
     get_worker_info,
 )
 
-from headrace import DataLoader as OwnLoader
 from headrace.doctor.subject import Subject
 from headrace.doctor.subject.kind import CannotExamine
 from headrace.doctor.timing.accounting import Account
@@ -239,9 +238,11 @@ def test_samples_that_fail_fail_as_ever_and_are_not_delivered(tmp_path):
 
 
 def test_what_cannot_be_looked_into_says_why(tmp_path):
-    own = OwnLoader(Numbers(0), batch_size=4)
-    with pytest.raises(CannotExamine, match="cannot be looked into"):
-        Account(tmp_path).wrap(Subject(own), own)
+    batches = [torch.zeros(4, 1)] * 3
+    with pytest.raises(
+        CannotExamine, match="cannot be looked into while it works; the loaders of torch and headrace can"
+    ):
+        Account(tmp_path).wrap(Subject(batches), batches)
 
     class Other(DataLoader):
         def _get_iterator(self):

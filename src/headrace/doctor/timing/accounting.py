@@ -1,4 +1,4 @@
-"""Where the time of a torch loader goes: a copy of it whose workers note what they do, batch by batch; and what they noted.
+"""Where the time of a loader goes: a copy of it whose workers note what they do, batch by batch; and what they noted.
 
 Data set, sampler, order, random numbers and results are the user's. Cost: some ten microseconds a batch and a few a sample.
 """
@@ -12,9 +12,12 @@ from typing import Any
 
 from headrace.doctor.subject import Subject
 from headrace.doctor.subject.kind import CannotExamine
+from headrace.doctor.subject.looking import is_headrace
 from headrace.doctor.timing.fetchers import with_change
 from headrace.doctor.timing.noting import MADE, SENT, Noting
+from headrace.doctor.timing.noting_tasks import TaskNoting
 from headrace.doctor.timing.stage_clock import COLLATE, DECODE, NUM_STAGES, READ, SAMPLE, STAGES, TRANSFORM
+from headrace.doctor.timing.tasks import with_task_change
 from headrace.doctor.timing.timed import BatchMade, StageUse
 
 __all__ = ["Account"]
@@ -29,27 +32,35 @@ class Account:
     def __init__(self, folder: str | pathlib.Path) -> None:
         """Notes go into an empty folder."""
         self._folder = pathlib.Path(folder)
-        self._noting: Noting | None = None
+        self._noting: Noting | TaskNoting | None = None
         self._num_workers = 0
-        self._in_order = True
 
     def wrap(self, subject: Subject, loader: Any) -> Any:
         """Returns a copy of the loader that keeps the account; walk through it as through the loader itself.
 
         Args:
             subject: What the loader is of.
-            loader: The user's torch loader, or a copy of it with something changed.
+            loader: The user's loader of torch or headrace, or a copy of it with something changed.
 
         Raises:
-            CannotExamine: it is no torch DataLoader, or starts its workers in a way of its own.
+            CannotExamine: it is another loader, starts its workers in a way of its own, or chooses them while it runs.
         """
         self._folder.mkdir(parents=True, exist_ok=True)
+        twin: Any
+        if is_headrace(loader):
+            tasks = self._noting = TaskNoting(str(self._folder))
+            twin = with_task_change(loader, tasks)
+            self._num_workers = twin._runner.num_workers
+            return twin
         joins = getattr(loader, "batch_sampler", None) is not None
-        noting = Noting(str(self._folder), joins=joins, takes_apart=subject.is_batched and not joins)
+        noting = self._noting = Noting(
+            str(self._folder),
+            joins=joins,
+            takes_apart=subject.is_batched and not joins,
+            in_order=bool(getattr(loader, "in_order", True)),
+        )
         twin = with_change(loader, noting)
-        self._noting = noting
         self._num_workers = int(getattr(loader, "num_workers", 0))
-        self._in_order = bool(getattr(loader, "in_order", True))
         return twin
 
     def read(self) -> tuple[tuple[StageUse, ...], tuple[BatchMade, ...]]:
@@ -69,13 +80,13 @@ class Account:
         noting.close()
         made = [record for path in sorted(self._folder.glob("*.made")) for record in _records(path)]
         if not made:
-            if any(noting.num_delivered) or not noting.num_delivered:
+            if noting.has_delivered is not False:
                 raise CannotExamine("the loader's workers were not started by the walk, so nothing was seen of them")
             return (), ()
         uses = (*_uses(_steady(made), max(self._num_workers, 1)), *self._handover(noting, made))
         return uses, self._delivered(noting, made) if self._num_workers else ()
 
-    def _handover(self, noting: Noting, made: list[_Made]) -> Iterator[StageUse]:
+    def _handover(self, noting: Noting | TaskNoting, made: list[_Made]) -> Iterator[StageUse]:
         if not self._num_workers or not noting.num_taken:
             return
         sent = [pair for path in self._folder.glob("*.sent") for pair in SENT.iter_unpack(_whole(path, SENT.size))]
@@ -90,27 +101,22 @@ class Account:
             num_servers=1,
         )
 
-    def _delivered(self, noting: Noting, made: list[_Made]) -> tuple[BatchMade, ...]:
+    def _delivered(self, noting: Noting | TaskNoting, made: list[_Made]) -> tuple[BatchMade, ...]:
         of = {(one.epoch, one.number): one for one in made}
         found = []
-        place = 0
-        for epoch, num_delivered in enumerate(noting.num_delivered):
-            numbers = noting.arrived[epoch]
-            for number in (sorted(numbers) if self._in_order else numbers)[:num_delivered]:
-                one = of.get((epoch, number))
-                if one is not None:
-                    slowest_s = None if one.slowest_s < 0 else one.slowest_s
-                    found.append(
-                        BatchMade(
-                            batch=place,
-                            worker=one.worker,
-                            began_s=one.began_s,
-                            fetched_s=one.fetched_s,
-                            made_s=one.made_s,
-                            slowest_sample_s=slowest_s,
-                        )
+        for place, key in enumerate(noting.delivered_batches()):
+            one = of.get(key)
+            if one is not None:
+                found.append(
+                    BatchMade(
+                        batch=place,
+                        worker=one.worker,
+                        began_s=one.began_s,
+                        fetched_s=one.fetched_s,
+                        made_s=one.made_s,
+                        slowest_sample_s=None if one.slowest_s < 0 else one.slowest_s,
                     )
-                place += 1
+                )
         return tuple(found)
 
 

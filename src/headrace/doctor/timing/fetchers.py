@@ -24,7 +24,7 @@ from headrace.doctor.lab.recorder import FlightRecorder
 from headrace.doctor.subject.kind import CannotExamine
 from headrace.doctor.subject.looking import class_name, is_instance, transform_slots
 
-__all__ = ["Change", "Interposed", "interpose", "rows_of", "with_change"]
+__all__ = ["Change", "Interposed", "Spies", "interpose", "rows_of", "with_change"]
 
 _CHANGES = "_headrace_changes"
 _KIND = "_headrace_kind"
@@ -52,7 +52,9 @@ def with_change(loader: Any, change: Change) -> Any:
     """
     torch_data: Any = importlib.import_module("torch.utils.data")
     if not is_instance(loader, "torch.utils.data", "DataLoader"):
-        raise CannotExamine(f"a {class_name(loader)} cannot be looked into while it works; torch's DataLoader can")
+        raise CannotExamine(
+            f"a {class_name(loader)} cannot be looked into while it works; the loaders of torch and headrace can"
+        )
     wrapped = vars(loader).get("base_dataloader")
     twin = copy.copy(loader)
     if wrapped is not None:  # accelerate's, which walks through the loader that it holds
@@ -134,14 +136,14 @@ class _WorkerLoop:
 
     def __reduce__(self) -> Any:
         # Spies first: what is pickled after them imports the user's modules.
-        return _worker_loop, (_Spies(), self.changes)
+        return _worker_loop, (Spies(), self.changes)
 
 
 def _worker_loop(_: object, changes: tuple[Change, ...]) -> _WorkerLoop:
     return _WorkerLoop(importlib.import_module("torch.utils.data._utils.worker")._worker_loop, changes)
 
 
-class _Spies:
+class Spies:
     """Sets spies where it is unpickled."""
 
     def __reduce__(self) -> Any:

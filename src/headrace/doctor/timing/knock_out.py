@@ -1,4 +1,4 @@
-"""What a torch loader could do if a stage cost nothing: a copy that hands on what the stage made before.
+"""What a loader could do if a stage cost nothing: a copy that hands on what the stage made before. Of torch here.
 
 Everything behind the stage gets the same types and shapes, and works as before. What is handed on is the data set's own:
 
@@ -27,8 +27,9 @@ from headrace.doctor.lab import spies
 from headrace.doctor.lab.bench import Bench
 from headrace.doctor.subject import Subject
 from headrace.doctor.subject.kind import CannotExamine
-from headrace.doctor.subject.looking import attribute, class_name, is_instance, length
+from headrace.doctor.subject.looking import attribute, class_name, is_headrace, is_instance, length
 from headrace.doctor.timing.fetchers import Change, Interposed, interpose, rows_of, with_change
+from headrace.doctor.timing.knock_out_tasks import without_task_stages
 from headrace.doctor.timing.remembered import Memory, NotKept, copied, decoder_name, files_through, is_stream, learn
 from headrace.doctor.timing.timed import Stage
 
@@ -43,24 +44,26 @@ NO_TRANSFORM = "its data set keeps no transform in `transform`, `transforms` or 
 
 
 def without_stages(subject: Subject, loader: Any, stages: Sequence[Stage], bench: Bench) -> Any:
-    """Returns a copy of a torch loader in which stages cost nothing; the loader itself is left as it is.
+    """Returns a copy of a loader of torch or headrace in which stages cost nothing; the loader itself is left as it is.
 
     A stream that does not tell its length goes on without end when its samples are left out: leave it.
 
     Args:
         subject: What the loader is of.
-        loader: The user's torch loader, or a copy of it with something changed.
+        loader: The user's loader, or a copy of it with something changed.
         stages: What shall cost nothing. `sample` holds read, decode and transform.
         bench: The deadline of preparing the samples that are remembered runs on it.
 
     Raises:
         CannotExamine: it cannot be done without one of them; the message says why.
     """
-    if not is_instance(loader, "torch.utils.data", "DataLoader"):
-        raise CannotExamine(f"a {class_name(loader)} cannot do without a stage; torch's DataLoader can")
     wanted = set(stages)
     if wanted - {"read", "decode", "transform", "sample", "collate", "handover"}:
         raise CannotExamine("copying to the device is no stage of the loader")
+    if is_headrace(loader):
+        return without_task_stages(loader, stages)
+    if not is_instance(loader, "torch.utils.data", "DataLoader"):
+        raise CannotExamine(f"a {class_name(loader)} cannot do without a stage; the loaders of torch and headrace can")
     joins = attribute(loader, "batch_sampler") is not None
     if "collate" in wanted and not joins:
         raise CannotExamine("the loader joins nothing (batch_size=None), so there is nothing to leave out")

@@ -20,7 +20,7 @@ from headrace.doctor.timing.fetchers import Change, Interposed, interpose, rows_
 from headrace.doctor.timing.stage_clock import NUM_STAGES, StageClock, listen_to_opening
 from headrace.machine import waited_for_core_s
 
-__all__ = ["MADE", "SENT", "Noting"]
+__all__ = ["MADE", "SENT", "Noting", "ReadBytes"]
 
 MADE = struct.Struct(f"<5q5d{2 * NUM_STAGES}d")
 """Pass, number in the pass, samples, bytes read, requests; began, fetched, made, slowest sample, waited for a core (below 0:
@@ -32,15 +32,16 @@ SENT = struct.Struct("<dd")
 class Noting(Change):
     """Keeps the account; copied into each worker, where it keeps its own part."""
 
-    def __init__(self, folder: str, *, joins: bool, takes_apart: bool) -> None:
+    def __init__(self, folder: str, *, joins: bool, takes_apart: bool, in_order: bool) -> None:
         """Notes what a batch is.
 
         Args:
             folder: Where the notes go.
             joins: True: the loader joins samples.
             takes_apart: True: a stream yields batches that it has joined itself.
+            in_order: True: batches are handed over in the order of their numbers, else as they arrive.
         """
-        self.folder, self.joins, self.takes_apart = folder, joins, takes_apart
+        self.folder, self.joins, self.takes_apart, self.in_order = folder, joins, takes_apart, in_order
         # Of the loop's process.
         self.epoch = -1
         self.num_delivered: list[int] = []
@@ -53,7 +54,7 @@ class Noting(Change):
         self._file: int | None = None
         self._writes_at_once = False
         """Without workers nothing is put."""
-        self._io: _ReadBytes | None = None
+        self._io: ReadBytes | None = None
         self._num_here = 0
         self._began_s = self._fetched_s = 0.0
         self._num_samples = 0
@@ -91,7 +92,7 @@ class Noting(Change):
             self._file = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
             self._writes_at_once = True
         if self._io is None:
-            self._io = _ReadBytes()
+            self._io = ReadBytes()
         Interposed(fetcher.dataset, around=lambda _: clock.transforming, decoder=clock.decoding).around_fetch(fetcher)
         if hasattr(fetcher, "dataset_iter"):
             fetcher.dataset_iter = _TimedStream(fetcher.dataset_iter, self)
@@ -212,6 +213,18 @@ class Noting(Change):
         if queue is not None:
             self._follow_queue(queue)
 
+    @property
+    def has_delivered(self) -> bool | None:
+        """None: no pass has begun."""
+        return any(self.num_delivered) if self.num_delivered else None
+
+    def delivered_batches(self) -> Iterator[tuple[int, int]]:
+        """(Pass, number in it) of each batch that the loop was handed, in order."""
+        for epoch, num_delivered in enumerate(self.num_delivered):
+            numbers = self.arrived[epoch]
+            for number in (sorted(numbers) if self.in_order else numbers)[:num_delivered]:
+                yield epoch, number
+
     def _begin_pass(self) -> None:
         self.epoch += 1
         self.num_delivered.append(0)
@@ -290,7 +303,7 @@ class _TimedPickler:
         return getattr(self._pickler, name)
 
 
-class _ReadBytes:
+class ReadBytes:
     """What this process has read so far, in bytes and calls, as the kernel counts; mapped files are not counted."""
 
     def __init__(self) -> None:

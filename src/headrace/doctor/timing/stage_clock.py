@@ -48,6 +48,9 @@ class StageClock:
         self.cpus_s = [0.0] * NUM_STAGES
         self.slowest_s = -1.0
         self.is_in_sample = False
+        self.begins_with: int = SAMPLE
+        """What is done before anything is heard, and what a sample is in which nothing is: reading, where the data set says
+        that it only reads."""
         self._at = _FIRST
         self._depth = 0
         self._hears_files = self._hears_decoder = self._hears_transform = False
@@ -108,10 +111,10 @@ class StageClock:
         self.is_in_sample = False
         walls, cpus = self._walls, self._cpus
         if not (self._hears_decoder or self._hears_transform):
-            self.walls_s[SAMPLE] += sum(walls)
-            self.cpus_s[SAMPLE] += sum(cpus)
+            self.walls_s[self.begins_with] += sum(walls)
+            self.cpus_s[self.begins_with] += sum(cpus)
         else:
-            first = READ if self._hears_files or self._hears_decoder else SAMPLE
+            first = READ if self._hears_files or self._hears_decoder else self.begins_with
             for stage, at in (
                 (first, _FIRST),
                 (READ, READ),
@@ -144,21 +147,25 @@ class StageClock:
             self.cpus_s[COLLATE] += time.thread_time() - cpu
 
 
-_listening: StageClock | None = None
+_listening = threading.local()
+"""`clock`: who listens in this thread."""
 _has_hook = False
 
 
 def listen_to_opening(clock: StageClock | None) -> None:
-    """Tells a clock of each file that Python opens; None: nobody. Such a hook stays for the life of a process."""
-    global _listening, _has_hook
-    _listening = clock
+    """Tells a clock of each file that Python opens in this thread; None: nobody. A hook stays for the life of a process."""
+    global _has_hook
+    _listening.clock = clock
     if clock is not None and not _has_hook:
         _has_hook = True
         sys.addaudithook(_hook)
 
 
 def _hook(event: str, arguments: tuple[Any, ...]) -> None:
-    if event == "open" and _listening is not None and _listening.is_in_sample:
+    if event != "open":
+        return
+    clock: StageClock | None = getattr(_listening, "clock", None)
+    if clock is not None and clock.is_in_sample:
         mode = arguments[1]
         if not (isinstance(mode, str) and mode[:1] in {"w", "a", "x"}):
-            _listening.note_opening()
+            clock.note_opening()
