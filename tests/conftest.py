@@ -33,7 +33,7 @@ hypothesis.settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "default")
 # Its libraries take gigabytes: `make real` runs it in an environment of its own.
 collect_ignore = ["real", "corpus/cases"]
 # Programs beside their tests, and what they run: collected as modules for doctests, they would not find each other.
-collect_ignore += [f"bottlenecks/{name}" for name in ("cases", "run.py", "oracle.py", "truth.py")]
+collect_ignore += [f"bottlenecks/{name}" for name in ("cases", "gains.py", "oracle.py", "run.py", "truth.py")]
 
 # Kept by multiprocessing and torch for the life of the interpreter; they belong to no test.
 HELPERS = ("multiprocessing.resource_tracker", "torch_shm_manager")

@@ -1,4 +1,4 @@
-"""`headrace compare TARGET_A TARGET_B`: do two loaders, or one under two settings, deliver the same data?"""
+"""`headrace compare TARGET_A TARGET_B`: do two loaders, or one under two settings, deliver the same data, and how fast?"""
 
 from __future__ import annotations
 
@@ -50,6 +50,10 @@ def command(
     one_in: Annotated[
         int, typer.Option("--one-in", metavar="M", min=1, help="Compare the fields of one in M samples; ids of all.")
     ] = 1,
+    speed: Annotated[
+        bool,
+        typer.Option("--speed", help="Unless the data differ, also time both in turn, alone, while the budget lasts."),
+    ] = False,
     budget_s: Annotated[
         float,
         typer.Option(
@@ -61,7 +65,7 @@ def command(
 ) -> None:
     """Walks both loaders from one seed and says whether they deliver the same data; if not, which sample differs first.
 
-    Exit status: 0 the same, 1 not the same, 2 wrong usage, 3 inconclusive.
+    Exit status: 0 the same, 1 not the same, 2 wrong usage, 3 inconclusive. It is about the data, whatever the speeds.
     """
     numbers = _parse_workers(workers)
     if target_b is None and numbers[0] == numbers[1]:
@@ -70,12 +74,14 @@ def command(
     if output is not None:
         check_output(output)
     from headrace.doctor.sameness.compare import Options, compare
+    from headrace.doctor.speeds.compare import compare_with_speed
 
     options = Options(
         levels=levels, seed=seed, num_epochs=epochs, max_samples=samples, one_in=one_in, budget_s=budget_s
     )
     with spinner(f"loading {target_a}", budget_s=budget_s) as progress:
-        found = compare(target_a, target_b or target_a, options, workers=numbers, progress=progress)
+        run = compare_with_speed if speed else compare
+        found = run(target_a, target_b or target_a, options, workers=numbers, progress=progress)
     write_result(_written(found, output_format), output)
     raise typer.Exit(found.exit_status)
 
@@ -84,7 +90,10 @@ def _written(found: Equivalence, output_format: Format) -> str:
     from headrace.doctor.sameness.text import render, verdict_line
 
     if output_format is Format.text:
-        return render(found, width=terminal_style()[0])
+        from headrace.doctor.speeds.text import render_speed
+
+        width = terminal_style()[0]
+        return render(found, width=width) + ("" if found.speed is None else "\n" + render_speed(found.speed, width))
     import msgspec
 
     told = {"schema": 1, "verdict": found.verdict, "summary": verdict_line(found), **msgspec.to_builtins(found)}

@@ -27,6 +27,7 @@ def compare(
     seed: int = 0,
     epochs: int = 2,
     samples: int | None = None,
+    speed: bool = False,
     budget_s: float = 90.0,
 ) -> Equivalence:
     """Says whether two loaders deliver the same data, and if not, which sample differs first.
@@ -39,11 +40,13 @@ def compare(
         seed: Seed of the global generators of both, before each epoch.
         epochs: Epochs to walk; two, because random draws must not repeat from one to the next.
         samples: Only the first samples of each epoch; None: all.
+        speed: Unless the data differ, also time both in turn, each alone, while the budget lasts.
         budget_s: Seconds for everything together.
 
     Returns:
         The comparison: `found.verdict` (same, different, inconclusive), `found.levels` (each with verdict, reason and
-        first difference), `found.first_level` (the lowest that differs).
+        first difference), `found.first_level` (the lowest that differs), `found.speed` (outcome, ratio and interval of B
+        beside A; None: not asked).
 
     Raises:
         TargetError: one of them is nothing that can be walked.
@@ -52,9 +55,10 @@ def compare(
     """
     from headrace.doctor.sameness.compare import Options
     from headrace.doctor.sameness.compare import compare as _compare
+    from headrace.doctor.speeds.compare import compare_with_speed
 
     options = Options(levels=levels, seed=seed, num_epochs=epochs, max_samples=samples, budget_s=budget_s)
-    return _compare(loader_a, loader_b, options)
+    return (compare_with_speed if speed else _compare)(loader_a, loader_b, options)
 
 
 def diagnose(

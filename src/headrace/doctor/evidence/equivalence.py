@@ -6,6 +6,7 @@ import dataclasses
 from typing import Literal
 
 from headrace.doctor.evidence.base import Evidence
+from headrace.doctor.evidence.speeds import SpeedRatio
 from headrace.errors import SampleId
 
 __all__ = ["LEVELS", "DeliverySide", "Difference", "Equivalence", "Level", "LevelResult", "Policy"]
@@ -93,6 +94,8 @@ class Equivalence(Evidence):
     """Fields were compared of one in so many samples, chosen by a hash of the id."""
     max_samples: int | None = None
     """Samples of each epoch that were walked at most; None: all."""
+    speed: SpeedRatio | None = None
+    """How fast B is beside A; None: not asked."""
 
     @property
     def verdict(self) -> Literal["same", "different", "inconclusive"]:

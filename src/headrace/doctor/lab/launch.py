@@ -21,12 +21,12 @@ import subprocess
 import sys
 import time
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from headrace.doctor.lab.starting import Descriptors, Launcher, Process
 
-__all__ = ["ForkOfCaller", "FreshStart", "Nursery", "launcher_for"]
+__all__ = ["ForkOfCaller", "FreshStart", "Nursery", "launcher_for", "launchers_for"]
 
 POLL_S = 0.01
 NURSERY_END_S = 2.0
@@ -42,6 +42,19 @@ def launcher_for(spec: str, *, seed: int | None = None, trains: bool = False) ->
         trains: True: children make optimizers; what these import is imported once beforehand.
     """
     return Nursery(spec, seed, trains=trains) if sys.platform == "linux" else FreshStart(spec, seed)
+
+
+def launchers_for(targets: Sequence[Any], *, seed: int) -> list[Launcher]:
+    """Returns how the children of two targets are started: of two TARGETs on the command line, out of one nursery.
+
+    The first may own what starts the other's children: close it last.
+    """
+    first, second = targets
+    if isinstance(first, str) and isinstance(second, str):
+        launcher = launcher_for(first, seed=seed)
+        other = launcher.for_target(second) if isinstance(launcher, Nursery) else launcher_for(second, seed=seed)
+        return [launcher, other]
+    return [launcher_for(one, seed=seed) if isinstance(one, str) else ForkOfCaller(one) for one in targets]
 
 
 class FreshStart:

@@ -13,7 +13,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from headrace.doctor.evidence.equivalence import LEVELS, Equivalence, Level
-from headrace.doctor.lab.launch import ForkOfCaller, Nursery, launcher_for
+from headrace.doctor.lab.launch import launchers_for
 from headrace.doctor.lab.outside import Budget, Experiment, Lab
 from headrace.doctor.lab.starting import Launcher
 from headrace.doctor.probes.reads import choose_indices
@@ -106,7 +106,7 @@ def compare(
     budget = Budget(options.budget_s)
     say = progress or (lambda _: None)
     with tempfile.TemporaryDirectory(prefix="headrace-", ignore_cleanup_errors=True) as folder:
-        launchers = _launchers(targets, options.seed)
+        launchers = launchers_for(targets, seed=options.seed)
         sides = [
             _Side(target, number, ready, options, budget, os.path.join(folder, name), name, launcher, say)  # noqa: PTH118
             for target, number, ready, name, launcher in zip(
@@ -118,16 +118,6 @@ def compare(
         finally:
             for side in reversed(sides):  # the first may own what starts the other's children
                 side.close()
-
-
-def _launchers(targets: Sequence[Any], seed: int) -> list[Launcher]:
-    """How the children of each side are started: of two TARGETs on the command line, out of one nursery."""
-    first, second = targets
-    if isinstance(first, str) and isinstance(second, str):
-        launcher = launcher_for(first, seed=seed)
-        other = launcher.for_target(second) if isinstance(launcher, Nursery) else launcher_for(second, seed=seed)
-        return [launcher, other]
-    return [launcher_for(one, seed=seed) if isinstance(one, str) else ForkOfCaller(one) for one in targets]
 
 
 class _Pair:
