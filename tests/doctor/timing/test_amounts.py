@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from PIL import Image
 
-from headrace.doctor.timing.amounts import Tally, look_at
+from headrace.doctor.timing.amounts import MOST_PLACES, Tally, _padding, look_at
 
 
 def images(*shape, dtype=torch.uint8):
@@ -102,3 +102,40 @@ def test_some_batches_stand_for_all():
 def test_nothing_is_zero_and_not_unknown():
     total = Tally().total(0)
     assert (total.num_samples, total.num_bytes, total.num_pixels, total.padding_share) == (0, 0, None, None)
+
+
+def plain_padding(array):
+    """The padding of a whole field, value by value."""
+    most = 0
+    for rows in (array, array[:, ::-1]):
+        for value in np.unique(rows[:, -1])[:8]:
+            is_value = rows == value
+            runs = np.where(is_value.all(axis=1), rows.shape[1], (~is_value[:, ::-1]).argmax(axis=1))
+            num, elsewhere = int(runs.sum()), int(np.count_nonzero(is_value) - runs.sum())
+            if num > 1 and np.unique(runs).size > 1 and elsewhere <= num * 0.05:
+                most = max(most, num)
+    return most
+
+
+def padded_rows(draw, num_rows, length, num_values, fill):
+    array = draw.integers(0, num_values, (num_rows, length))
+    for row in array:
+        num = draw.integers(0, length + 1)
+        row[length - num :] = fill
+    return array if draw.random() < 0.7 else array[:, ::-1]
+
+
+@given(seed=st.integers(0, 2**32 - 1), num_values=st.integers(1, 60), fill=st.integers(-1, 3))
+def test_the_quick_look_finds_the_padding_that_the_plain_one_finds(seed, num_values, fill):
+    draw = np.random.default_rng(seed)
+    array = padded_rows(draw, draw.integers(1, 12), draw.integers(2, 40), num_values, fill)
+    assert _padding(array) == plain_padding(array)
+
+
+@pytest.mark.parametrize("length", [512, 4096, MOST_PLACES])
+def test_of_a_large_field_some_rows_speak_for_all(length):
+    draw = np.random.default_rng(length)
+    array = padded_rows(draw, 4 * MOST_PLACES // length if length < MOST_PLACES else 3, length, 1000, -1)
+    if length < MOST_PLACES:
+        assert _padding(array) == pytest.approx(plain_padding(array), rel=0.2)
+    assert 0 < _padding(array) <= array.size

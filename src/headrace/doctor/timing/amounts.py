@@ -25,6 +25,10 @@ MAX_LAST_VALUES = 8
 """Values at the ends of rows that are tried as padding."""
 MOST_ELSEWHERE = 0.05
 """How often a padding value may stand among the tokens, as a part of the padding."""
+MOST_PLACES = 1 << 18
+"""Places of a field of tokens that are looked at in one batch."""
+LEAST_PADDED = 0.001
+"""Part of the places that padding must be to be of interest."""
 FIRST, EVERY = 8, 64
 """The first 8 batches are looked at, and every 64th."""
 
@@ -42,7 +46,7 @@ class BatchAmounts:
 
 
 def look_at(batch: Any, num_samples: int) -> BatchAmounts:
-    """Counts what is in a batch. Cost: microseconds per field, and one pass over a field of tokens."""
+    """Counts what is in a batch. Cost: microseconds per field, and a few passes over at most 262,144 places of a field of tokens."""
     leaves = list(flatten(batch))
     pixels = [found for _, value in leaves if (found := _pixels(value, num_samples))]
     tokens = _tokens(leaves, num_samples)
@@ -154,14 +158,22 @@ def _is_mask(name: str, array: NDArray[Any]) -> bool:
 def _padding(array: NDArray[Any]) -> int:
     """Places at one end of the rows that are filled up with one value; 0: the rows are all alike in length.
 
-    It is padding if runs of that value are of several lengths, and it hardly stands elsewhere.
+    It is padding if runs of that value are of several lengths, and it hardly stands elsewhere. Of a large field only the
+    first rows are looked at, and a part of it too small to matter to anybody's tokens is not looked for: this runs beside
+    what is timed.
     """
+    part = array[: max(2, MOST_PLACES // array.shape[1])]
     most = 0
-    for rows in (array, array[:, ::-1]):
-        for value in np.unique(rows[:, -1])[:MAX_LAST_VALUES]:
-            is_value = rows == value
-            runs = np.where(is_value.all(axis=1), rows.shape[1], (~is_value[:, ::-1]).argmax(axis=1))
-            num, elsewhere = int(runs.sum()), int(np.count_nonzero(is_value) - runs.sum())
-            if num > 1 and np.unique(runs).size > 1 and elsewhere <= num * MOST_ELSEWHERE:
-                most = max(most, num)
-    return most
+    for rows in (part, part[:, ::-1]):
+        last = rows[:, -1]
+        is_other = rows[:, ::-1] != last[:, None]
+        ends = np.where(is_other.any(axis=1), is_other.argmax(axis=1), rows.shape[1])
+        for value in np.unique(last)[:MAX_LAST_VALUES]:
+            runs = np.where(last == value, ends, 0)
+            num = int(runs.sum())
+            if num <= max(1, LEAST_PADDED * rows.size, most) or np.unique(runs).size == 1:
+                continue
+            elsewhere = int(np.count_nonzero(rows == value)) - num
+            if elsewhere <= num * MOST_ELSEWHERE:
+                most = num
+    return round(most * array.size / part.size) if most else 0
