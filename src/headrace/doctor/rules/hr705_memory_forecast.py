@@ -13,7 +13,7 @@ GIB = 2**30
 FEWEST_BYTES = 8 * MIB
 """Growth below this may be the allocator's."""
 STEADY = 0.5
-"""Part of the growth of the first half of the reads that the second half must show too."""
+"""Part of the quarter that grows most that every quarter must grow, but for the first: in it libraries fill their pools."""
 SHARE = 0.9
 
 
@@ -47,11 +47,11 @@ class MemoryForecast(Rule):
         if len(seen.memory_bytes) < 5 or seen.num_reads == 0:
             return []
         memory = seen.memory_bytes
-        grown, first, second = memory[-1] - memory[0], memory[2] - memory[0], memory[4] - memory[2]
-        is_steady = all(later > earlier for earlier, later in itertools.pairwise(memory))
-        if grown < FEWEST_BYTES or not is_steady or second < STEADY * first:
+        quarters = [later - earlier for earlier, later in itertools.pairwise(memory)]
+        grown, is_steady = sum(quarters[1:]), min(quarters) > 0 and min(quarters[1:]) >= STEADY * max(quarters[1:])
+        if grown < FEWEST_BYTES or not is_steady:
             return []
-        per_sample = grown / seen.num_reads
+        per_sample = grown / (seen.num_reads * len(quarters[1:]) / len(quarters))
         copies = max(seen.num_workers, 1)
         needed = per_sample * seen.num_samples * copies
         if needed < SHARE * seen.free_memory_bytes:
@@ -84,6 +84,19 @@ class MemoryForecast(Rule):
             message="memory grows by 1.00 MiB per sample: 60,000 samples x 4 workers would take 234.4 GiB, and 32.0 GiB is free",
         ),
         Example(
+            title="Few reads in the time, the first of which also filled the pools of a library",
+            evidence=(
+                growth(
+                    num_reads=100,
+                    num_samples=2_000_000,
+                    num_workers=0,
+                    memory_bytes=(22 * MIB, 69 * MIB, 81 * MIB, 94 * MIB, 106 * MIB),
+                    free_memory_bytes=16 * GIB,
+                ),
+            ),
+            message="memory grows by 0.49 MiB per sample: 2,000,000 samples would take 963.5 GiB, and 16.0 GiB is free",
+        ),
+        Example(
             title="A list of everything that was read",
             evidence=(
                 growth(
@@ -98,6 +111,18 @@ class MemoryForecast(Rule):
         ),
     )
     healthy = (
+        Example(
+            title="Pools that fill more slowly from quarter to quarter",
+            evidence=(
+                growth(
+                    num_reads=400,
+                    num_samples=1_000_000,
+                    num_workers=4,
+                    memory_bytes=(200 * MIB, 300 * MIB, 360 * MIB, 380 * MIB, 390 * MIB),
+                    free_memory_bytes=32 * GIB,
+                ),
+            ),
+        ),
         Example(
             title="A cache of a data set that fits",
             evidence=(
