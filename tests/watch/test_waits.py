@@ -60,3 +60,10 @@ def test_the_ten_longest(times):
     for seconds in times:
         longest.add(seconds)
     assert list(longest.values) == sorted(times, reverse=True)[:10]
+
+
+def test_of_a_hand_over_the_process_computes_at_most_all_of_it():
+    waits = Waits()
+    for seconds, cpu_s in ((0.5, 0.2), (0.5, 2.0), (0.0, 1.0)):
+        waits.add_handover(seconds, cpu_s)
+    assert (waits.handover_s, waits.handover_cpu_s, waits.num_handovers) == (1.0, 0.7, 3)

@@ -63,6 +63,9 @@ class StageTrace:
     """Steps that waited longer than a twentieth of the median step, and longer than 1 ms."""
     handover_s: float | None
     """Of the waiting, seconds in which the batch was ready in its worker and on its way; None: not seen."""
+    handover_cpu_s: float | None
+    """Of these, seconds in which the loop's process computed, all its threads: it takes apart what was sent. The rest is
+    the worker's part, or a process that has to wait for a core; None: not seen."""
     num_measured: int
     """Batches whose stages were measured; 0: the workers could not be seen."""
     num_samples: int

@@ -48,6 +48,7 @@ def loop(share: float = 0.4, *, steps: int = 500, step_s: float = 0.1, **more: A
         "num_holding": round(0.8 * steps),
         "num_waited": steps if share > 0.05 else 0,
         "handover_s": 0.02 * wait_s,
+        "handover_cpu_s": 0.5 * (more.get("handover_s") or 0.02 * wait_s),
         "num_measured": steps,
         "num_samples": 32 * steps,
         "fetch_s": 1.8 * loop_s,

@@ -21,7 +21,8 @@ class HandoverBound(Rule):
         itself is the limit; so is one thread that pins the batches.
 
         It is no fault if the loop does not wait for it: large batches may take their time as long as one is always
-        there.
+        there. Nor is it one if the training process computes hardly anything to take them: on a busy machine it is then not
+        woken in time.
         """
     experiment = "Nothing is run: workers note when a batch is ready, the loop when it gets it, on one clock."
     needs = (StageTimes,)
@@ -79,6 +80,10 @@ class HandoverBound(Rule):
         Example(
             title="Workers that are busy all the time: they are the limit, whatever the way takes",
             evidence=(times(loop(0.4, handover_s=18.0)),),
+        ),
+        Example(
+            title="A busy machine: batches are there, and the loop that waits for a core computes hardly anything to get them",
+            evidence=(times(loop(0.11, handover_s=5.5, handover_cpu_s=1.2, workers=workers(0.05, 0.05, idle_s=20.0))),),
         ),
         Example(title="A hand-over that the loop does not feel", evidence=(times(loop(0.02, handover_s=0.9)),)),
     )

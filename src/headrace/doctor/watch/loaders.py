@@ -278,7 +278,8 @@ class LoaderObserver:
             ):
                 ready_s = record.board.ready_s(iterator.__dict__["_rcvd_idx"] - 1)
                 if ready_s is not None and walk.started_s <= ready_s <= now:
-                    record.waits.add_handover(now - max(walk.asked_s, ready_s))
+                    cpu_s = time.process_time() - walk.asked_cpu_s
+                    record.waits.add_handover(now - max(walk.asked_s, ready_s), cpu_s)
             walk.hand_over(now)
             self.timeline.handed_over(record.number, walk.next_ids())
             if self.on_batch is not None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import collections
 import dataclasses
 import math
+import time
 from collections.abc import Callable, Sequence
 from typing import Any, Literal
 
@@ -47,6 +48,7 @@ class PassRecord:
     """One walk through a loader, while it happens."""
 
     __slots__ = (
+        "asked_cpu_s",
         "asked_s",
         "coming",
         "first_hash",
@@ -71,6 +73,7 @@ class PassRecord:
     def __init__(self, owner: LoaderRecord, started_s: float, steps_at_start: int) -> None:
         self.owner = owner
         self.started_s = self.asked_s = self.got_s = started_s
+        self.asked_cpu_s = 0.0
         self.steps_at_start = steps_at_start
         self.first_wait_s = self.wait_s = 0.0
         self.longest = Longest()
@@ -90,6 +93,7 @@ class PassRecord:
         if self.num_batches > 1 and self.num_asked == self.num_batches:
             self.owner.waits.add(self.got_wait, now - self.got_s)
         self.asked_s = now
+        self.asked_cpu_s = time.process_time()
         self.num_asked += 1
 
     @property
@@ -291,6 +295,7 @@ class LoaderRecord:
             num_holding=waits.num_holding(MOST_OF_WAITING),
             num_waited=waits.num_longer(waits.median_own_s / 20),
             handover_s=waits.handover_s if waits.num_handovers >= 0.9 * waits.num_steps else None,
+            handover_cpu_s=waits.handover_cpu_s if waits.num_handovers >= 0.9 * waits.num_steps else None,
             num_measured=round(total[Slot.BATCHES]),
             num_samples=round(total[Slot.BATCHES] * self.samples_per_batch),
             fetch_s=total[Slot.FETCH_S],

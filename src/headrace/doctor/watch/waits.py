@@ -23,7 +23,7 @@ class Waits:
         self.num_steps = 0
         self.wait_s = 0.0
         self.own_s = 0.0
-        self.handover_s = 0.0
+        self.handover_s = self.handover_cpu_s = 0.0
         self.num_handovers = 0
         self._wait_counts = [0] * (len(EDGES) + 1)
         self._wait_sums = [0.0] * (len(EDGES) + 1)
@@ -57,9 +57,10 @@ class Waits:
         part[1] += own_s
         part[2] += 1
 
-    def add_handover(self, seconds: float) -> None:
-        """Of the newest wait, the seconds in which the batch was ready and on its way."""
+    def add_handover(self, seconds: float, cpu_s: float) -> None:
+        """Of the newest wait, the seconds in which the batch was ready and on its way, and what this process computed."""
         self.handover_s += seconds
+        self.handover_cpu_s += min(seconds, cpu_s)
         self.num_handovers += 1
 
     @property
