@@ -84,3 +84,65 @@ def test_decoders_are_heard_in_the_loops_own_process(tmp_path):
         assert found["without"]["decode"] < 1 / 3
         assert found["without"]["read decode"] < 1 / 3
         assert found["without"]["read"] > 1 / 3
+
+
+OWN = """
+import json, pathlib, sys
+from headrace.doctor.lab import spies
+from headrace.doctor.lab.bench import Bench
+from headrace.doctor.lab.recorder import FlightRecorder
+bench = Bench(FlightRecorder.create())
+spies.install(bench)
+
+import io
+import numpy as np
+from PIL import Image
+import headrace as hr
+from headrace.doctor.subject import Subject
+from headrace.doctor.subject.kind import CannotExamine
+from headrace.doctor.timing.accounting import Account
+from headrace.doctor.timing.knock_out import without_stages
+
+folder = pathlib.Path(sys.argv[1])
+(folder / "photos").mkdir()
+for number in range(24):
+    Image.new("RGB", (64, 48), (number, 0, 0)).save(folder / "photos" / f"{number:02}.png")
+
+
+def decoded(record):
+    return np.asarray(Image.open(io.BytesIO(record.data)).convert("L")).copy()
+
+
+def without(loader, stage):
+    twin = without_stages(Subject(loader), loader, [stage], bench)
+    try:
+        return [list(batch.shape) for batch in twin]
+    except CannotExamine as error:
+        return error.what
+    finally:
+        twin._runner.close()
+
+
+found = []
+for options in ({}, {"num_workers": 2}, {"num_workers": 2, "runner": "threads"}):
+    loader = hr.DataLoader(hr.folder(folder / "photos", labels=False).map(decoded), batch_size=4, **options)
+    kept = Account(folder / f"notes{len(found)}")
+    with bench.holding(None, None, stage="loop"):
+        list(kept.wrap(Subject(loader), loader))
+    uses = {one.stage: one.wall_s for one in kept.read()[0]}
+    found.append([uses, without(loader, "transform"), without(loader, "sample")])
+print(json.dumps(found))
+"""
+
+
+def test_stages_of_a_plan_that_decode_are_not_left_out_as_transforms(tmp_path):
+    script = tmp_path / "program.py"
+    script.write_text(OWN)
+    ran = subprocess.run(
+        [sys.executable, script, tmp_path], capture_output=True, text=True, check=False, timeout=100, cwd=tmp_path
+    )
+    assert ran.returncode == 0, ran.stderr
+    for uses, transform, sample in json.loads(ran.stdout):
+        assert {"read", "decode", "collate"} <= uses.keys()
+        assert transform.startswith("the stages of its plan decode as well")
+        assert sample == [[4, 48, 64]] * 6

@@ -19,7 +19,7 @@ from typing import Any
 
 from headrace.doctor.subject.kind import CannotExamine
 from headrace.doctor.subject.looking import attribute, length
-from headrace.doctor.timing.fetchers import interpose
+from headrace.doctor.timing.fetchers import Interposed, interpose
 from headrace.doctor.timing.remembered import copied
 from headrace.doctor.timing.tasks import TaskChange, preparation_of, with_task_change
 from headrace.doctor.timing.timed import Stage
@@ -39,7 +39,8 @@ def without_task_stages(loader: Any, stages: Sequence[Stage]) -> Any:
     A stream that does not tell its length goes on without end when its samples are left out: leave it.
 
     Raises:
-        CannotExamine: it cannot be done without one of them; the message says why.
+        CannotExamine: it cannot be done without one of them; the message says why. Also while it is walked through, if
+            stages of a plan turn out to decode.
     """
     wanted = set(stages)
     task = attribute(attribute(loader, "_loading"), "task")
@@ -52,7 +53,7 @@ def without_task_stages(loader: Any, stages: Sequence[Stage]) -> Any:
     if "collate" in wanted and loader.batch_size is None and loader._batch_sampler is None:
         raise CannotExamine("the loader joins nothing (batch_size=None), so there is nothing to leave out")
     has_stages = task is not None and bool(task.plan.stages)
-    if "sample" not in wanted and wanted & {"decode"}:
+    if "decode" in wanted and "sample" not in wanted:
         raise CannotExamine(f"decoding is not a stage of its own in a loader of headrace; {IN_DATASET}")
     if "sample" not in wanted and wanted & {"read", "transform"} and not has_stages:
         raise CannotExamine(f"the loader has no plan with stages; {IN_DATASET}")
@@ -129,7 +130,21 @@ class _NoStages:
 
     def __init__(self, plan: Any) -> None:
         self._plan, self._num_asked = plan, 0
-        self._kept = _Kept(plan.apply_stages)
+        self._kept = _Kept(self._made)
+
+    def _made(self, record: Any, **options: Any) -> Any:
+        """What the stages give; refuses if they decode: what is gained without them would not be the transforms'."""
+        heard = []
+
+        def decoder(original: Callable[..., Any], arguments: tuple[Any, ...], more: dict[str, Any]) -> Any:
+            heard.append(original)
+            return original(*arguments, **more)
+
+        with Interposed(None, decoder=decoder).in_place():
+            sample = self._plan.apply_stages(record, **options)
+        if heard:
+            raise CannotExamine(f"the stages of its plan decode as well; {IN_DATASET}")
+        return sample
 
     def apply_stages(self, record: Any, **options: Any) -> Any:
         """What the stages gave for another record."""
