@@ -60,7 +60,7 @@ def test_a_step_that_fails_is_told_as_such():
     def step(batch):
         raise ValueError("no such layer")
 
-    with pytest.raises(TargetError, match=r"the loop \(round r\d+\): ValueError: no such layer"):
+    with pytest.raises(TargetError, match=r"under step: ValueError: no such layer, at .* in step \(round r\d+\)"):
         headrace.measure(DataLoader(Sleepy(0), batch_size=4), step=step, budget_s=10)
 
 
