@@ -24,7 +24,7 @@ from typing import Any
 
 NUM_BATCHES = 2_000
 BATCH = 32
-NUM_PHOTOS, SIDE = 640, 256
+NUM_PHOTOS, SIDE = 3200, 256
 
 
 def main(arguments: list[str]) -> int:
