@@ -69,14 +69,19 @@ print(json.dumps(found))
 '''
 
 
-def test_decoders_are_heard_in_the_loops_own_process(tmp_path):
-    script = tmp_path / "program.py"
-    script.write_text(PROGRAM)
+def printed(program, folder):
+    """What a program prints that runs by itself: spies stay for the life of a process."""
+    script = folder / "program.py"
+    script.write_text(program)
     ran = subprocess.run(
-        [sys.executable, script, tmp_path], capture_output=True, text=True, check=False, timeout=100, cwd=tmp_path
+        [sys.executable, script, folder], capture_output=True, text=True, check=False, timeout=100, cwd=folder
     )
     assert ran.returncode == 0, ran.stderr
-    for found in json.loads(ran.stdout).values():
+    return json.loads(ran.stdout)
+
+
+def test_decoders_are_heard_in_the_loops_own_process(tmp_path):
+    for found in printed(PROGRAM, tmp_path).values():
         assert found["uses"]["decode"] >= 0.02
         assert found["uses"].get("read", 0) < 0.01
         assert found["is_listening"]
@@ -136,13 +141,7 @@ print(json.dumps(found))
 
 
 def test_stages_of_a_plan_that_decode_are_not_left_out_as_transforms(tmp_path):
-    script = tmp_path / "program.py"
-    script.write_text(OWN)
-    ran = subprocess.run(
-        [sys.executable, script, tmp_path], capture_output=True, text=True, check=False, timeout=100, cwd=tmp_path
-    )
-    assert ran.returncode == 0, ran.stderr
-    for uses, transform, sample in json.loads(ran.stdout):
+    for uses, transform, sample in printed(OWN, tmp_path):
         assert {"read", "decode", "collate"} <= uses.keys()
         assert transform.startswith("the stages of its plan decode as well")
         assert sample == [[4, 48, 64]] * 6

@@ -14,7 +14,8 @@ from headrace.doctor.subject import Subject
 from headrace.doctor.subject.kind import CannotExamine
 from headrace.doctor.timing.accounting import Account
 from headrace.doctor.timing.knock_out import without_stages
-from headrace.doctor.timing.knock_out_tasks import NUM_KEPT, NUM_VARIANTS
+from headrace.doctor.timing.knock_out_tasks import NUM_KEPT
+from headrace.doctor.timing.remembered import NUM_VARIANTS
 from headrace.engine.indexed import NUM_PROBED
 from headrace.engine.run.slots import SlotChannel, SlotSender
 

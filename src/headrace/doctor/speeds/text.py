@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import math
-import statistics
 from collections.abc import Iterator, Sequence
 
 from headrace.doctor.evidence.speeds import SpeedRatio
+from headrace.doctor.statistics.rounds import describe
 from headrace.doctor.wording.paragraphs import labelled
 from headrace.doctor.wording.samples import count
 
@@ -50,5 +49,5 @@ def _between(found: SpeedRatio) -> str:
 
 
 def _rate(rates: Sequence[float]) -> str:
-    middle = math.exp(statistics.fmean(map(math.log, rates)))
+    middle = describe(rates).mean_per_s
     return f"{middle:,.0f} samples/s" if middle >= 100 else f"{middle:.3g} samples/s"

@@ -14,7 +14,8 @@ from headrace.doctor.subject import Subject
 from headrace.doctor.subject.kind import CannotExamine
 from headrace.doctor.subject.looking import is_headrace
 from headrace.doctor.timing.fetchers import with_change
-from headrace.doctor.timing.noting import MADE, SENT, Noting
+from headrace.doctor.timing.notes import MADE
+from headrace.doctor.timing.noting import SENT, Noting
 from headrace.doctor.timing.noting_tasks import TaskNoting
 from headrace.doctor.timing.stage_clock import COLLATE, DECODE, NUM_STAGES, READ, SAMPLE, STAGES, TRANSFORM
 from headrace.doctor.timing.tasks import with_task_change

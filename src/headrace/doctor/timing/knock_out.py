@@ -30,13 +30,21 @@ from headrace.doctor.subject.kind import CannotExamine
 from headrace.doctor.subject.looking import attribute, class_name, is_headrace, is_instance, length
 from headrace.doctor.timing.fetchers import Change, Interposed, interpose, rows_of, with_change
 from headrace.doctor.timing.knock_out_tasks import without_task_stages
-from headrace.doctor.timing.remembered import Memory, NotKept, copied, decoder_name, files_through, is_stream, learn
+from headrace.doctor.timing.remembered import (
+    NUM_VARIANTS,
+    Memory,
+    NotKept,
+    Variants,
+    copied,
+    decoder_name,
+    files_through,
+    is_stream,
+    learn,
+)
 from headrace.doctor.timing.timed import Stage
 
 __all__ = ["without_stages"]
 
-NUM_VARIANTS = 2
-"""Batches of each length that are remembered, in each worker: those are made as ever, all later ones cost nothing."""
 NOTHING_HEARD = "nothing that reads or decodes could be heard in its data set; only `sample` can be left out"
 
 
@@ -136,7 +144,7 @@ class _NoSamples(_Source):
 
     def __init__(self, memory: Memory, *, copies: bool, num_all: int | None) -> None:
         self._memory, self._copies, self._num_all = memory, copies, num_all
-        self._joined = _Variants()
+        self._joined = Variants()
 
     def stream(self, fetcher: Any) -> Iterator[Any]:  # noqa: ARG002 - nothing is taken of the real one
         """As long as this worker's share, or without end."""
@@ -158,23 +166,6 @@ class _NoSamples(_Source):
         if self._memory.several[0].is_joined:
             return copied(self._joined.of(len(indices), prepare), leaves=self._copies)
         return [self._one(index) for index in indices]
-
-
-class _Variants:
-    """The first few results for each length, and from then on those."""
-
-    def __init__(self) -> None:
-        self._kept: dict[int, list[Any]] = {}
-        self._num_asked = 0
-
-    def of(self, length: int, make: Callable[[], Any]) -> Any:
-        """Returns one of the results for a length."""
-        kept = self._kept.setdefault(length, [])
-        if len(kept) < NUM_VARIANTS:
-            kept.append(make())
-            return kept[-1]
-        self._num_asked += 1
-        return kept[self._num_asked % NUM_VARIANTS]
 
 
 class _Replay(_Source):
@@ -280,7 +271,7 @@ class _NoCollate(Change):
     """Batches are remembered ones of the same length."""
 
     def change_fetcher(self, fetcher: Any) -> None:
-        collate, kept = fetcher.collate_fn, _Variants()
+        collate, kept = fetcher.collate_fn, Variants()
         fetcher.collate_fn = lambda samples: copied(kept.of(len(samples), lambda: collate(samples)), leaves=False)
 
 

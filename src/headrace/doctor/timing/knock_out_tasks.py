@@ -20,16 +20,14 @@ from typing import Any
 from headrace.doctor.subject.kind import CannotExamine
 from headrace.doctor.subject.looking import attribute, length
 from headrace.doctor.timing.fetchers import Interposed, interpose
-from headrace.doctor.timing.remembered import copied
-from headrace.doctor.timing.tasks import TaskChange, preparation_of, with_task_change
+from headrace.doctor.timing.remembered import Variants, copied
+from headrace.doctor.timing.tasks import OtherStages, TaskChange, preparation_of, with_task_change
 from headrace.doctor.timing.timed import Stage
 
 __all__ = ["without_task_stages"]
 
 NUM_KEPT = 8
 """Samples, records and results that each worker remembers: enough for lengths to vary."""
-NUM_VARIANTS = 2
-"""Batches of each length."""
 IN_DATASET = "only all that its data set does, `sample`, can be left out"
 
 
@@ -91,16 +89,16 @@ class _Without(TaskChange):
             _answer(preparation, "records", lambda *_: None)
             preparation.read_one = lambda index: read.of(index, index)
         if "transform" in self.stages:
-            preparation.plan = _NoStages(preparation.plan)
+            preparation.plan = OtherStages(preparation.plan, _NoStages(preparation.plan).apply)
         if "collate" in self.stages:
-            _answer(task, "_join", _Batches(task._join).of)
+            _answer(task, "_join", _few_batches(task._join))
 
     def _change_stream(self, task: Any) -> None:
         if "sample" in self.stages:
             share = None if self._num_all is None else len(range(self._worker, self._num_all, self._num_workers))
             task.dataset = _KeptStream(task.dataset, share)
         if "collate" in self.stages:
-            task.collate = _Batches(task.collate).of
+            task.collate = _few_batches(task.collate)
 
 
 def _answer(holder: Any, name: str, answer: Callable[..., Any]) -> None:
@@ -126,14 +124,19 @@ class _Kept:
 
 
 class _NoStages:
-    """Stands for a plan whose stages cost nothing."""
+    """What the stages of a plan gave, in their place."""
 
     def __init__(self, plan: Any) -> None:
         self._plan, self._num_asked = plan, 0
         self._kept = _Kept(self._made)
 
+    def apply(self, record: Any, **options: Any) -> Any:
+        """What they gave for another record."""
+        self._num_asked += 1
+        return self._kept.of(self._num_asked, record, **options)
+
     def _made(self, record: Any, **options: Any) -> Any:
-        """What the stages give; refuses if they decode: what is gained without them would not be the transforms'."""
+        """What they give; refuses if they decode: what is gained without them would not be the transforms'."""
         heard = []
 
         def decoder(original: Callable[..., Any], arguments: tuple[Any, ...], more: dict[str, Any]) -> Any:
@@ -146,34 +149,17 @@ class _NoStages:
             raise CannotExamine(f"the stages of its plan decode as well; {IN_DATASET}")
         return sample
 
-    def apply_stages(self, record: Any, **options: Any) -> Any:
-        """What the stages gave for another record."""
-        self._num_asked += 1
-        return self._kept.of(self._num_asked, record, **options)
 
-    def __getattr__(self, name: str) -> Any:
-        return getattr(self._plan, name)
+def _few_batches(join: Callable[[Any], Any]) -> Callable[[Any], Any]:
+    """Returns what joins the first few batches of each length, and hands those on from then on."""
+    kept = Variants()
 
-    def __len__(self) -> int:
-        return len(self._plan)
+    def joined(samples: Any) -> Any:
+        size = len(samples) if isinstance(samples, list) else 1
+        # The memory of a batch is sent away, and used again: what is kept is a copy.
+        return copied(kept.of(size, lambda: copied(join(samples), leaves=True)), leaves=False)
 
-
-class _Batches:
-    """The first few batches of each length, and from then on those."""
-
-    def __init__(self, join: Callable[[Any], Any]) -> None:
-        self._join, self._num_asked = join, 0
-        self._kept: dict[int, list[Any]] = {}
-
-    def of(self, samples: Any) -> Any:
-        """Returns a batch of as many samples."""
-        kept = self._kept.setdefault(len(samples) if isinstance(samples, list) else 1, [])
-        if len(kept) < NUM_VARIANTS:
-            batch = self._join(samples)
-            kept.append(copied(batch, leaves=True))  # its memory is sent away, and used again
-            return batch
-        self._num_asked += 1
-        return copied(kept[self._num_asked % NUM_VARIANTS], leaves=False)
+    return joined
 
 
 class _KeptStream:

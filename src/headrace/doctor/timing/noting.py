@@ -17,14 +17,10 @@ from typing import Any
 
 from headrace.contract.view import flatten
 from headrace.doctor.timing.fetchers import Change, Interposed, interpose, rows_of
-from headrace.doctor.timing.stage_clock import NUM_STAGES, StageClock, listen_to_opening
-from headrace.machine import waited_for_core_s
+from headrace.doctor.timing.notes import Notes
 
-__all__ = ["MADE", "SENT", "Noting", "ReadBytes"]
+__all__ = ["SENT", "Noting", "TimedStream"]
 
-MADE = struct.Struct(f"<5q5d{2 * NUM_STAGES}d")
-"""Pass, number in the pass, samples, bytes read, requests; began, fetched, made, slowest sample, waited for a core (below 0:
-not told); walls and CPUs by stage."""
 SENT = struct.Struct("<dd")
 """Wall and CPU seconds of pickling one batch."""
 
@@ -50,19 +46,13 @@ class Noting(Change):
         self.num_taken = 0
         self.taken_s = self.taken_cpu_s = 0.0
         # Of the process that makes batches.
-        self._clock = StageClock()
-        self._file: int | None = None
+        self._notes = Notes()
         self._writes_at_once = False
         """Without workers nothing is put."""
-        self._io: ReadBytes | None = None
-        self._num_here = 0
-        self._began_s = self._fetched_s = 0.0
-        self._num_samples = 0
-        self._read: tuple[int, int] = (0, -1)
-        self._late_s = -1.0
+        self._num_here = self._num_samples = 0
 
     def __getstate__(self) -> dict[str, Any]:
-        return {**vars(self), "arrived": [], "num_delivered": [], "_clock": StageClock(), "_file": None, "_io": None}
+        return {**vars(self), "arrived": [], "num_delivered": [], "_notes": Notes()}
 
     # In a worker.
 
@@ -70,7 +60,7 @@ class Noting(Change):
         """Opens its files, and notes each batch when it is put."""
         self.epoch += 1  # the iterator that is being made is not counted yet
         path = f"{self.folder}/{worker}-{os.getpid()}"
-        self._file = os.open(f"{path}.made", os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
+        self._notes.open(path)
 
         def put_and_note(put: Callable[..., Any], item: Any, *arguments: Any, **options: Any) -> Any:
             if _is_batch(item):
@@ -86,59 +76,36 @@ class Noting(Change):
 
     def change_fetcher(self, fetcher: Any) -> None:
         """Times what it does."""
-        clock = self._clock
-        if self._file is None:  # the loop's own process
-            path = f"{self.folder}/0-{os.getpid()}.made"
-            self._file = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
+        clock = self._notes.clock
+        if not self._notes.is_open:  # the loop's own process
+            self._notes.open(f"{self.folder}/0-{os.getpid()}")
             self._writes_at_once = True
-        if self._io is None:
-            self._io = ReadBytes()
         Interposed(fetcher.dataset, around=lambda _: clock.transforming, decoder=clock.decoding).around_fetch(fetcher)
         if hasattr(fetcher, "dataset_iter"):
-            fetcher.dataset_iter = _TimedStream(fetcher.dataset_iter, self)
+            fetcher.dataset_iter = TimedStream(fetcher.dataset_iter, self.take_next)
         else:
             fetcher.dataset = rows_of(fetcher.dataset, self._take, self._take_all)
         fetcher.collate_fn = functools.partial(self._join, fetcher.collate_fn)
         interpose(fetcher, "fetch", self._fetch)
 
     def _fetch(self, fetch: Callable[[Any], Any], index: Any) -> Any:
-        self._clock.clear()
         self._num_samples = 0
-        io = self._io
-        late_s = waited_for_core_s()
-        before = None if io is None else io.now()
-        listen_to_opening(self._clock)
-        self._began_s = self._fetched_s = time.monotonic()
-        try:
+        with self._notes.batch():
             batch = fetch(index)
-        finally:
-            listen_to_opening(None)
-        after = None if io is None else io.now()
-        self._late_s = -1.0 if late_s is None else max(0.0, (waited_for_core_s() or 0.0) - late_s)
-        self._read = (0, -1) if before is None or after is None else (after[0] - before[0], after[1] - before[1])
         if self._writes_at_once:
             self._write(self._num_here)
             self._num_here += 1
         return batch
 
     def _take(self, index: Any, prepare: Callable[[], Any]) -> Any:
-        clock = self._clock
-        clock.begin()
-        try:
-            sample = prepare()
-        finally:
-            clock.end()
+        sample = self._notes.clock.preparing(prepare)
         # A sampler that yields batches to a loader without batching: the index is that of a whole batch.
         self._num_samples += len(index) if not self.joins and isinstance(index, list) else 1
         return sample
 
     def _take_all(self, indices: Any, prepare: Callable[[], Any]) -> Any:
-        clock = self._clock
-        clock.begin()
-        try:
-            samples = prepare()
-        finally:
-            clock.end()
+        clock = self._notes.clock
+        samples = clock.preparing(prepare)
         if len(indices) > 1:
             clock.slowest_s = -1.0
         self._num_samples += len(indices)
@@ -146,47 +113,19 @@ class Noting(Change):
 
     def take_next(self, stream: Iterator[Any]) -> Any:
         """One item of a stream: a sample, or a batch that it has joined itself."""
-        clock = self._clock
-        clock.begin()
-        try:
-            item = next(stream)
-        finally:
-            clock.end()
+        item = self._notes.clock.preparing(next, stream)
         self._num_samples += _num_joined(item) if self.takes_apart else 1
         return item
 
     def _join(self, collate: Callable[[Any], Any], samples: Any) -> Any:
-        self._fetched_s = time.monotonic()
-        return self._clock.collating(collate, samples)
+        return self._notes.joining(collate, samples)
 
     def _write(self, number: int) -> None:
-        clock = self._clock
-        if self._file is None:
-            return
-        os.write(
-            self._file,
-            MADE.pack(
-                self.epoch,
-                number,
-                self._num_samples,
-                *self._read,
-                self._began_s,
-                self._fetched_s,
-                time.monotonic(),
-                clock.slowest_s,
-                self._late_s,
-                *clock.walls_s,
-                *clock.cpus_s,
-            ),
-        )
+        self._notes.write((self.epoch, number), self._num_samples)
 
     def close(self) -> None:
         """Gives the files of this process back."""
-        if self._file is not None:
-            os.close(self._file)
-        if self._io is not None:
-            self._io.close()
-        self._file = self._io = None
+        self._notes.close()
 
     # In the loop's process.
 
@@ -263,17 +202,17 @@ def _is_batch(item: Any) -> bool:
     )
 
 
-class _TimedStream:
+class TimedStream:
     """Stands for the iterator of a stream."""
 
-    def __init__(self, stream: Iterator[Any], noting: Noting) -> None:
-        self._stream, self._noting = stream, noting
+    def __init__(self, stream: Iterator[Any], take_next: Callable[[Iterator[Any]], Any]) -> None:
+        self._stream, self._take_next = stream, take_next
 
     def __iter__(self) -> Iterator[Any]:
         return self
 
     def __next__(self) -> Any:
-        return self._noting.take_next(self._stream)
+        return self._take_next(self._stream)
 
 
 def _num_joined(item: Any) -> int:
@@ -301,35 +240,3 @@ class _TimedPickler:
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._pickler, name)
-
-
-class ReadBytes:
-    """What this process has read so far, in bytes and calls, as the kernel counts; mapped files are not counted."""
-
-    def __init__(self) -> None:
-        self._file: int | None
-        try:
-            self._file = os.open("/proc/self/io", os.O_RDONLY)
-        except OSError:  # another system, or not allowed
-            self._file = None
-        self._own_bytes = self._own_calls = 0
-
-    def close(self) -> None:
-        """No more looks."""
-        if self._file is not None:
-            os.close(self._file)
-            self._file = None
-
-    def now(self) -> tuple[int, int] | None:
-        """Returns (bytes, calls), the looks themselves left out; None: not told."""
-        if self._file is None:
-            return None
-        try:
-            content = os.pread(self._file, 512, 0)
-            fields = dict(line.split(b": ") for line in content.splitlines())
-            told = int(fields[b"rchar"]) - self._own_bytes, int(fields[b"syscr"]) - self._own_calls
-        except (OSError, ValueError, KeyError):
-            return None
-        self._own_bytes += len(content)
-        self._own_calls += 1
-        return told

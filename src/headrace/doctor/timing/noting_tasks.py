@@ -16,10 +16,10 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 from headrace.doctor.timing.fetchers import Interposed, interpose
-from headrace.doctor.timing.noting import MADE, SENT, ReadBytes
-from headrace.doctor.timing.stage_clock import READ, SAMPLE, StageClock, listen_to_opening
-from headrace.doctor.timing.tasks import TaskChange, preparation_of
-from headrace.machine import waited_for_core_s
+from headrace.doctor.timing.notes import Notes
+from headrace.doctor.timing.noting import SENT, TimedStream
+from headrace.doctor.timing.stage_clock import READ, SAMPLE, StageClock
+from headrace.doctor.timing.tasks import OtherStages, TaskChange, preparation_of
 
 __all__ = ["TaskNoting"]
 
@@ -49,7 +49,7 @@ class TaskNoting(TaskChange):
         self._interposed: Interposed | None = None
         self._begins_with = SAMPLE
         self._inside = contextlib.ExitStack()
-        self._all_notes: list[_Notes] = []
+        self._all_notes: list[Notes] = []
         self._workers = set[int | None]()
         self._is_sending_noted = False
 
@@ -68,7 +68,8 @@ class TaskNoting(TaskChange):
         """Opens the files of this thread."""
         path = f"{self.folder}/{worker or 0}-{os.getpid()}"
         if self._notes is None:  # the loop itself begins anew with each pass
-            self._local.notes = _Notes(os.open(f"{path}.made", os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600))
+            self._local.notes = Notes()
+            self._local.notes.open(path)
             self._all_notes.append(self._local.notes)
             self._workers.add(worker)
         if worker is not None and os.getpid() != self._loop_process and not self._is_sending_noted:
@@ -86,12 +87,15 @@ class TaskNoting(TaskChange):
             self._interposed = Interposed(task.dataset, around=lambda _: self._transforming, decoder=self._decoding)
             return
         source = preparation.plan.source
-        if preparation.plan.stages:
+        plan = preparation.plan
+        if plan.stages:
             self._begins_with = READ
+            preparation.plan = OtherStages(
+                plan, lambda *arguments, **options: self._transforming(plan.apply_stages, arguments, options)
+            )
         self._interposed = Interposed(
             getattr(source, "dataset", None), around=lambda _: self._transforming, decoder=self._decoding
         )
-        preparation.plan = _TimedStages(preparation.plan, self._transforming)
         preparation.read_one = functools.partial(self._take, preparation.read_one)
         interpose(preparation, "sample", self._take)
         interpose(preparation, "records", self._take_all)
@@ -100,15 +104,10 @@ class TaskNoting(TaskChange):
 
     def around(self, run: Callable[[], Any], task: Any, order: Any) -> Any:
         """Notes one order."""
-        notes: _Notes = self._local.notes
-        notes.begin()
+        notes: Notes = self._local.notes
         notes.clock.begins_with = self._begins_with
-        listen_to_opening(notes.clock)
-        try:
-            with self._in_place():
-                delivery = run()
-        finally:
-            listen_to_opening(None)
+        with notes.batch(), self._in_place():
+            delivery = run()
         if delivery.sample_ids:
             # What a process reads is one number for all its threads.
             notes.write(_key_of(task, order), len(delivery.sample_ids), tells_bytes=len(self._workers) == 1)
@@ -130,7 +129,7 @@ class TaskNoting(TaskChange):
                     self._inside.close()
 
     @property
-    def _notes(self) -> _Notes | None:
+    def _notes(self) -> Notes | None:
         """Of this thread; None: it makes no batches."""
         return getattr(self._local, "notes", None)
 
@@ -151,20 +150,12 @@ class TaskNoting(TaskChange):
         clock: StageClock = self._local.notes.clock
         if clock.is_in_sample:
             return prepare(*arguments, **options)
-        clock.begin()
-        try:
-            return prepare(*arguments, **options)
-        finally:
-            clock.end()
+        return clock.preparing(prepare, *arguments, **options)
 
     def _take_all(self, prepare: Callable[..., Any], order: Any, *arguments: Any) -> Any:
         """All records of an order, or its batch, if they can be read at once; else None, after a moment."""
         clock: StageClock = self._local.notes.clock
-        clock.begin()
-        try:
-            made = prepare(order, *arguments)
-        finally:
-            clock.end()
+        made = clock.preparing(prepare, order, *arguments)
         clock.slowest_s = -1.0
         return made
 
@@ -173,9 +164,7 @@ class TaskNoting(TaskChange):
         return self._take(next, stream)
 
     def _join(self, collate: Callable[[Any], Any], samples: Any) -> Any:
-        notes: _Notes = self._local.notes
-        notes.fetched_s = time.monotonic()
-        return notes.clock.collating(collate, samples)
+        return self._local.notes.joining(collate, samples)
 
     # In the loop's process.
 
@@ -228,68 +217,6 @@ class TaskNoting(TaskChange):
         return iter(self._delivered)
 
 
-class _Notes:
-    """The batch that a thread has in hand."""
-
-    def __init__(self, file: int) -> None:
-        self.clock = StageClock()
-        self._file = file
-        self._io = ReadBytes()
-        self._began_s = self.fetched_s = 0.0
-        self._read_before: tuple[int, int] | None = None
-        self._late_before_s: float | None = None
-
-    def begin(self) -> None:
-        """A batch begins."""
-        self.clock.clear()
-        self._late_before_s, self._read_before = waited_for_core_s(), self._io.now()
-        self._began_s = self.fetched_s = time.monotonic()
-
-    def write(self, key: tuple[int, int], num_samples: int, *, tells_bytes: bool) -> None:
-        """It is made."""
-        after, before, late_s = self._io.now(), self._read_before, waited_for_core_s()
-        read = (0, -1) if before is None or after is None else (after[0] - before[0], after[1] - before[1])
-        waited_s = -1.0 if late_s is None or self._late_before_s is None else max(0.0, late_s - self._late_before_s)
-        clock = self.clock
-        record = MADE.pack(
-            *key,
-            num_samples,
-            *(read if tells_bytes else (0, -1)),
-            self._began_s,
-            self.fetched_s,
-            time.monotonic(),
-            clock.slowest_s,
-            waited_s,
-            *clock.walls_s,
-            *clock.cpus_s,
-        )
-        os.write(self._file, record)
-
-    def close(self) -> None:
-        """Gives the files back."""
-        os.close(self._file)
-        self._io.close()
-
-
-class _TimedStages:
-    """Stands for a plan whose stages are transforms."""
-
-    def __init__(self, plan: Any, around: Callable[..., Any]) -> None:
-        self._plan, self._around = plan, around
-
-    def apply_stages(self, record: Any, **options: Any) -> Any:
-        """As the plan does."""
-        if not self._plan.stages:
-            return self._plan.apply_stages(record, **options)
-        return self._around(self._plan.apply_stages, (record,), options)
-
-    def __getattr__(self, name: str) -> Any:
-        return getattr(self._plan, name)
-
-    def __len__(self) -> int:
-        return len(self._plan)
-
-
 class _TimedStream:
     """Stands for a data set that is a stream."""
 
@@ -297,21 +224,10 @@ class _TimedStream:
         self._dataset, self._noting = dataset, noting
 
     def __iter__(self) -> Iterator[Any]:
-        return _TimedIterator(iter(self._dataset), self._noting)
+        return TimedStream(iter(self._dataset), self._noting.take_next)
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._dataset, name)
-
-
-class _TimedIterator:
-    def __init__(self, stream: Iterator[Any], noting: TaskNoting) -> None:
-        self._stream, self._noting = stream, noting
-
-    def __iter__(self) -> Iterator[Any]:
-        return self
-
-    def __next__(self) -> Any:
-        return self._noting.take_next(self._stream)
 
 
 def _key_of(task: Any, order: Any) -> tuple[int, int]:

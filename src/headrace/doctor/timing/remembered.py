@@ -31,10 +31,12 @@ from headrace.doctor.subject.looking import attribute, is_instance
 from headrace.doctor.subject.rebuild import rebuild
 from headrace.doctor.timing.fetchers import Change, Interposed, interpose, rows_of, with_change
 
-__all__ = ["Memory", "Remembered", "copied", "files_through", "learn"]
+__all__ = ["NUM_VARIANTS", "Memory", "Remembered", "Variants", "copied", "files_through", "learn"]
 
 NUM_REMEMBERED = 8
 """Enough for lengths to vary; more would cost the time of preparing them."""
+NUM_VARIANTS = 2
+"""Batches of each length that are remembered, in each worker: those are made as ever, all later ones cost nothing."""
 LEARNING_S = 4.0
 """After that, those that are there are enough."""
 TIMEOUT_S = 60.0
@@ -84,6 +86,23 @@ class Memory:
             return self.several[min(place // 2 * 2 + number % 2, len(self.several) - 1)]
         self._num_asked += 1
         return self.several[self._num_asked % len(self.several)]
+
+
+class Variants:
+    """The first few results for each length, and from then on those."""
+
+    def __init__(self) -> None:
+        self._kept: dict[int, list[Any]] = {}
+        self._num_asked = 0
+
+    def of(self, length: int, make: Callable[[], Any]) -> Any:
+        """Returns one of the results for a length."""
+        kept = self._kept.setdefault(length, [])
+        if len(kept) < NUM_VARIANTS:
+            kept.append(make())
+            return kept[-1]
+        self._num_asked += 1
+        return kept[self._num_asked % NUM_VARIANTS]
 
 
 def copied(value: Any, *, leaves: bool) -> Any:

@@ -135,7 +135,15 @@ class StageClock:
         self._cpus[self._at] += cpu - self._cpu_since
         self._at, self._since, self._cpu_since = at, now, cpu
 
-    # What surrounds samples.
+    # What surrounds.
+
+    def preparing(self, prepare: Callable[..., Any], *arguments: Any, **options: Any) -> Any:
+        """Around the preparation of a sample, or of all samples of a batch at once."""
+        self.begin()
+        try:
+            return prepare(*arguments, **options)
+        finally:
+            self.end()
 
     def collating(self, collate: Callable[[Any], Any], samples: Any) -> Any:
         """Around the joining of samples."""

@@ -11,6 +11,7 @@ from __future__ import annotations
 import collections
 import contextlib
 import copy
+import functools
 from collections.abc import Callable, Generator, Iterable, Iterator
 from typing import Any
 
@@ -18,7 +19,7 @@ from headrace.doctor.subject.kind import CannotExamine
 from headrace.doctor.subject.looking import attribute
 from headrace.doctor.timing.fetchers import Spies
 
-__all__ = ["TaskChange", "preparation_of", "with_task_change"]
+__all__ = ["OtherStages", "TaskChange", "preparation_of", "with_task_change"]
 
 _KIND = "_headrace_kind"
 """Attribute of the copy's class: the class of the loader."""
@@ -157,12 +158,9 @@ class ChangedTask:
 
     def run(self, order: Any, mark: Any) -> Any:
         """Executes an order."""
-
-        def run() -> Any:
-            return self.task.run(order, mark)
-
+        run: Callable[[], Any] = functools.partial(self.task.run, order, mark)
         for change in self.changes:
-            run = _inside(change, run, self.task, order)
+            run = functools.partial(change.around, run, self.task, order)
         return run()
 
     def close(self) -> None:
@@ -178,10 +176,6 @@ class ChangedTask:
         return self.task.where(order, item)
 
 
-def _inside(change: TaskChange, run: Callable[[], Any], task: Any, order: Any) -> Callable[[], Any]:
-    return lambda: change.around(run, task, order)
-
-
 def _changed_task(_: object, task: Any, changes: tuple[TaskChange, ...]) -> ChangedTask:
     return ChangedTask(task, changes)
 
@@ -189,3 +183,16 @@ def _changed_task(_: object, task: Any, changes: tuple[TaskChange, ...]) -> Chan
 def preparation_of(task: Any) -> Any:
     """Returns what prepares the samples of a task with row numbers; None: the task is of a stream."""
     return vars(task).get("_preparation")
+
+
+class OtherStages:
+    """Stands for the plan of a preparation, whose stages are applied in another way."""
+
+    def __init__(self, plan: Any, apply_stages: Callable[..., Any]) -> None:
+        self._plan, self.apply_stages = plan, apply_stages
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._plan, name)
+
+    def __len__(self) -> int:
+        return len(self._plan)
