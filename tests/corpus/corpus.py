@@ -203,11 +203,13 @@ def main(home: pathlib.Path = CASES) -> int:
     parser.add_argument("only", nargs="*", help="beginnings of case names: hr205, healthy/lightning")
     parser.add_argument("--jobs", type=int, default=len(os.sched_getaffinity(0)), help="cases at a time")
     parser.add_argument("--repeat", type=int, default=1, help="runs in a row")
+    parser.add_argument("--healthy", action="store_true", help="only the cases of which nothing may be said")
     asked = parser.parse_args()
     status = 0
     for number in range(asked.repeat):
-        todo = [case for case in cases(asked.only, home) if case.missing() is None]
-        left_out = [case for case in cases(asked.only, home) if case.missing() is not None]
+        chosen = [case for case in cases(asked.only, home) if case.is_healthy or not asked.healthy]
+        todo = [case for case in chosen if case.missing() is None]
+        left_out = [case for case in chosen if case.missing() is not None]
         beside = [case for case in todo if not case.needs_all_cores]
         with concurrent.futures.ThreadPoolExecutor(asked.jobs) as pool:
             alone = (run(case) for case in todo if case.needs_all_cores)
