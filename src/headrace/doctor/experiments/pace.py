@@ -8,6 +8,7 @@ from __future__ import annotations
 import contextlib
 import dataclasses
 import os
+import statistics
 import time
 from collections.abc import Iterator
 from typing import Any, ClassVar
@@ -50,20 +51,18 @@ class WalkTwice:
         sizes: list[tuple[int, int]] = []
         single = rebuild(subject.loader, num_workers=0)
         before = process_awake_s(os.getpid())
-        single_s, _, wall_s = self._walk(iter(single), bench, skip=1, sizes=sizes)
-        single_share = (process_awake_s(os.getpid()) - before) / wall_s if wall_s else None
+        alone = self._walk(iter(single), bench, skip=1, sizes=sizes)
+        single_share = (process_awake_s(os.getpid()) - before) / alone.wall_s if alone.wall_s else None
         num_workers = subject.num_workers
         prefetch = getattr(subject.loader, "prefetch_factor", None) or (DEFAULT_PREFETCH if num_workers else 0)
-        worker_s, first_s, worker_share = list[float](), None, None
+        worked, worker_share = _Walked(), None
         if num_workers:
             started = time.perf_counter()
             walk = iter(rebuild(subject.loader))
             wanted = _children_wanted()
             try:
-                worker_s, first_s, wall_s = self._walk(
-                    walk, bench, skip=num_workers * prefetch, sizes=[], started=started
-                )
-                worker_share = _largest_share(wanted, _children_wanted(), wall_s)
+                worked = self._walk(walk, bench, skip=num_workers * prefetch, sizes=[], started=started)
+                worker_share = _largest_share(wanted, _children_wanted(), worked.wall_s)
             finally:
                 end_pass(walk)
         middle = sorted(sizes)[len(sizes) // 2] if sizes else (0, 0)
@@ -73,11 +72,12 @@ class WalkTwice:
             prefetch_factor=prefetch,
             batch_bytes=middle[0],
             tensors_per_batch=middle[1],
-            single_s=tuple(single_s),
+            single_s=tuple(alone.intervals_s),
             single_cpu_share=single_share,
-            worker_s=tuple(worker_s),
-            worker_first_s=first_s,
+            worker_s=tuple(worked.intervals_s),
+            worker_first_s=worked.first_s,
             worker_cpu_share=worker_share,
+            handover_cpu_s=statistics.median(worked.cpu_s) if worked.cpu_s else None,
         )
 
     def _walk(
@@ -88,13 +88,13 @@ class WalkTwice:
         skip: int,
         sizes: list[tuple[int, int]],
         started: float | None = None,
-    ) -> tuple[list[float], float | None, float]:
-        """Returns seconds between batches after the first `skip`, seconds to the first one, and seconds in all."""
+    ) -> _Walked:
         begun = time.perf_counter() if started is None else started
-        last, first_s, intervals, deadline = begun, None, list[float](), float("inf")
+        walked, last, deadline = _Walked(), begun, float("inf")
         for number in range(skip + MOST_BATCHES):
             with bench.holding(None, None, stage="batch"):
                 bench.stop_listening()
+                cpu_s = time.thread_time()
                 try:
                     batch = next(walk)
                 except StopIteration:
@@ -102,17 +102,33 @@ class WalkTwice:
                 except Exception:  # that the loader fails is told by the experiments that look for it
                     break
             now = time.perf_counter()
-            if first_s is None:
-                first_s = now - begun
+            if walked.first_s is None:
+                walked.first_s = now - begun
                 deadline = now + self.limit_s
             elif number >= skip:
-                intervals.append(now - last)
+                walked.intervals_s.append(now - last)
+                walked.cpu_s.append(time.thread_time() - cpu_s)
             if len(sizes) < FEWEST_BATCHES:
                 sizes.append(_size_of(batch))
             last = time.perf_counter()
             if last > deadline:
                 break
-        return intervals, first_s, last - begun
+        walked.wall_s = last - begun
+        return walked
+
+
+@dataclasses.dataclass(slots=True)
+class _Walked:
+    """One walk; the batches that were made ahead are skipped in both lists."""
+
+    intervals_s: list[float] = dataclasses.field(default_factory=list)
+    """Seconds between batches."""
+    cpu_s: list[float] = dataclasses.field(default_factory=list)
+    """Processor seconds of this thread while it asked for each of them."""
+    first_s: float | None = None
+    """Seconds to the first batch; None: there was none."""
+    wall_s: float = 0.0
+    """Seconds in all."""
 
 
 def _size_of(batch: Any) -> tuple[int, int]:
