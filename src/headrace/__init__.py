@@ -26,8 +26,10 @@ if TYPE_CHECKING:
     from headrace.engine.source.manifest import Manifest
     from headrace.engine.transfer import Normalize
     from headrace.engine.transform import image
+    from headrace.loop.checkpoint import Checkpointer
 
 _HOME = {
+    "Checkpointer": "headrace.loop.checkpoint",
     "Contract": "headrace.contract",
     "Cursor": "headrace.engine.order.cursor",
     "DataLoader": "headrace.engine.loader",
@@ -50,6 +52,7 @@ _HOME = {
 }
 
 __all__ = [
+    "Checkpointer",
     "Contract",
     "Cursor",
     "DataLoader",

@@ -4,7 +4,9 @@ The tree:
 
     HeadraceError
     ├── ConfigurationError        an argument, or two together, cannot work            (also ValueError)
-    ├── StateMismatch             a saved state does not fit this data set or plan     (also ValueError)
+    ├── StateMismatch             a saved state does not fit what it is loaded into    (also ValueError)
+    ├── CheckpointError           a checkpoint cannot be written or read
+    │   └── DamagedCheckpoint     a file of it is missing, cut short or changed
     ├── ContractError
     │   ├── ContractFileError     a contract file cannot be read as a contract         (also ValueError)
     │   └── ContractViolation     a sample or a batch breaks the contract
@@ -24,6 +26,7 @@ The tree:
 
 Warnings (the engine goes on, but the data may not be what is wanted):
 
+    CheckpointWarning             a checkpoint was passed over, or could not be written   (UserWarning)
     DuplicateDataWarning          workers of a stream begin with the same batch           (UserWarning)
 
 A failure of the user's own code is *not* in this tree: it keeps its own type and gains a note (`annotate`) that says
@@ -41,11 +44,14 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 __all__ = [
+    "CheckpointError",
+    "CheckpointWarning",
     "CollateError",
     "ConfigurationError",
     "ContractError",
     "ContractFileError",
     "ContractViolation",
+    "DamagedCheckpoint",
     "DataError",
     "DuplicateDataWarning",
     "EmptyBatch",
@@ -185,7 +191,15 @@ class ConfigurationError(HeadraceError, ValueError):
 
 
 class StateMismatch(HeadraceError, ValueError):
-    """A saved state does not fit this data set or plan; the message prints both sides."""
+    """A saved state does not fit what it is loaded into (data set, plan, model, optimizer); prints both sides."""
+
+
+class CheckpointError(HeadraceError):
+    """A checkpoint cannot be written or read."""
+
+
+class DamagedCheckpoint(CheckpointError):
+    """A file of a checkpoint is missing, cut short or changed since it was written; names the file."""
 
 
 class ContractError(HeadraceError):
@@ -253,6 +267,10 @@ class TargetError(HeadraceError):
 
 class MissingExtra(HeadraceError, ImportError):
     """An optional library is needed and not installed; says what to install."""
+
+
+class CheckpointWarning(UserWarning):
+    """A checkpoint was passed over because it is damaged, or one could not be written; training goes on."""
 
 
 class DuplicateDataWarning(UserWarning):

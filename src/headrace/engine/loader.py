@@ -215,7 +215,7 @@ class DataLoader(Generic[BatchT]):
 
     def __iter__(self) -> Iterator[BatchT]:
         """Begins the next epoch, or goes on from a loaded state."""
-        start = self._start or self._loading.cursor(self.seed, self._next_epoch, 0)
+        start = self.next_start
         run = self._loading.begin(start, self._runner, self._relay)
         self._relay = run.relay
         # Where this pass will end is known beforehand, so a `break` in it does not change what the next one delivers.
@@ -297,6 +297,11 @@ class DataLoader(Generic[BatchT]):
         self.seed = saved.seed
         self._start = self._cursor = saved
         self._next_epoch, self._last, self._account = saved.epoch, None, None
+
+    @property
+    def next_start(self) -> Cursor:
+        """Where the next `iter(loader)` begins: the place that was loaded, or the start of the next pass."""
+        return self._start or self._loading.cursor(self.seed, self._next_epoch, 0)
 
     # One sample.
 

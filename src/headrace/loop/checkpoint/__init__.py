@@ -1,0 +1,7 @@
+"""Checkpoints: all that a run is made of, written atomically, checked when read, brought back exactly."""
+
+from headrace.loop.checkpoint.checkpointer import Checkpointer
+from headrace.loop.checkpoint.promise import Promise, Restored
+from headrace.loop.checkpoint.saved import Saved
+
+__all__ = ["Checkpointer", "Promise", "Restored", "Saved"]

@@ -1,0 +1,180 @@
+"""The files of one checkpoint: parts as JSON and safetensors, checked byte for byte when they are read.
+
+step-000000120/
+    manifest.json            what it is; sizes and checksums of the others; written last
+    manifest.sha256          its own checksum, as `sha256sum -c manifest.sha256` takes it
+    state.json               every part as plain values, with references to tensors
+    model.safetensors        the tensors of a part, under the names that the model gives them
+    optimizer.safetensors    ...
+    rank-0.json, rank-0.safetensors     what differs between ranks: random state, ...
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import pathlib
+from collections.abc import Mapping
+from typing import Any
+
+from headrace.errors import CheckpointError, DamagedCheckpoint
+from headrace.loop.checkpoint import tree
+from headrace.loop.checkpoint.manifest import NAME, FileRecord, Manifest, decode, encode
+
+__all__ = ["check", "read", "read_manifest", "write", "write_manifest"]
+
+SUM = "manifest.sha256"
+
+
+def write(folder: pathlib.Path, stem: str, parts: Mapping[str, Any]) -> tuple[FileRecord, ...]:
+    """Writes parts as `<stem>.json` and, for each part with tensors, `<part>.safetensors`; syncs each file to the disk.
+
+    Args:
+        folder: Where to; it exists.
+        stem: "state", or "rank-0": then the tensors of all parts are one file, `rank-0.safetensors`.
+        parts: Name of a part to its value, made of what `tree.split` takes.
+
+    Raises:
+        CheckpointError: a value is no data.
+        OSError: the disk is full, ...; what was written by then lies in the folder.
+    """
+    skeletons: dict[str, Any] = {}
+    together: dict[str, Any] = {}
+    records = []
+    for name, value in parts.items():
+        skeletons[name], tensors = tree.split(value, name)
+        if stem != "state":
+            together.update(tensors)
+        elif tensors:
+            records.append(_write_tensors(folder / f"{name}.safetensors", tensors))
+    if together:
+        records.append(_write_tensors(folder / f"{stem}.safetensors", together))
+    records.append(_write_text(folder / f"{stem}.json", json.dumps(skeletons, allow_nan=False).encode()))
+    return tuple(records)
+
+
+def write_manifest(folder: pathlib.Path, manifest: Manifest) -> None:
+    """Writes the manifest, which makes the folder a checkpoint, and syncs the folder."""
+    record = _write_text(folder / NAME, encode(manifest))
+    _write_text(folder / SUM, f"{record.sha256}  {NAME}\n".encode())
+    sync_folder(folder)
+
+
+def read_manifest(folder: pathlib.Path) -> Manifest:
+    """Returns the manifest of a checkpoint.
+
+    Raises:
+        DamagedCheckpoint: there is none, or it is not as it was written.
+        CheckpointError: it cannot be read.
+    """
+    try:
+        text = (folder / NAME).read_bytes()
+    except FileNotFoundError:
+        raise DamagedCheckpoint(
+            f"{folder} has no {NAME}", why="it was not written to its end, or is no checkpoint"
+        ) from None
+    expected = f"{hashlib.sha256(text).hexdigest()}  {NAME}\n".encode()
+    if not (folder / SUM).exists() or (folder / SUM).read_bytes() != expected:
+        raise DamagedCheckpoint(f"{folder / NAME} is not what was written: {SUM} says otherwise, or is missing")
+    return decode(text, str(folder / NAME))
+
+
+def check(folder: pathlib.Path, manifest: Manifest) -> None:
+    """Passes if every file is as it was written; reads all of them.
+
+    Raises:
+        DamagedCheckpoint: names the first file that is not, and how it differs.
+    """
+    for record in manifest.files:
+        path = folder / record.name
+        if path.parent != folder:
+            raise DamagedCheckpoint(f"{folder / NAME} names a file outside its folder: {record.name!r}")
+        try:
+            size = path.stat().st_size
+        except FileNotFoundError:
+            raise DamagedCheckpoint(f"{path} is missing") from None
+        if size != record.bytes:
+            raise DamagedCheckpoint(f"{path} has {size:,} bytes; {record.bytes:,} were written")
+        if _sha256(path) != record.sha256:
+            raise DamagedCheckpoint(f"{path} is not what was written: its checksum differs")
+
+
+def read(folder: pathlib.Path, stem: str) -> dict[str, Any]:
+    """Returns what `write` was given, its tensors in memory of their own, on the CPU. Runs no code from the files.
+
+    Raises:
+        CheckpointError: a file cannot be read as what it should be.
+    """
+    from safetensors import SafetensorError
+
+    try:
+        skeletons = json.loads((folder / f"{stem}.json").read_bytes())
+        found = {}
+        for name, skeleton in skeletons.items():
+            path = folder / f"{name if stem == 'state' else stem}.safetensors"
+            found[name] = tree.join(skeleton, _tensors(path, f"{name}." if stem == "state" else ""))
+    except (OSError, ValueError, SafetensorError) as error:
+        raise CheckpointError(f"{folder} cannot be read: {error}") from error
+    return found
+
+
+def sync_folder(folder: pathlib.Path) -> None:
+    """Makes the names in a folder survive a loss of power."""
+    descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+def _tensors(path: pathlib.Path, prefix: str) -> dict[str, Any]:
+    """Tensors of a file; in the file of a part the names are as short as the model's own."""
+    from safetensors.torch import load_file
+
+    # Cloned, because they would be windows on the file, and that is deleted when newer checkpoints are there.
+    return {prefix + name: tensor.clone() for name, tensor in load_file(path).items()} if path.exists() else {}
+
+
+def _write_tensors(path: pathlib.Path, tensors: Mapping[str, Any]) -> FileRecord:
+    from safetensors import SafetensorError
+    from safetensors.torch import save_file
+
+    prefix = "" if path.stem.startswith("rank-") else f"{path.stem}."
+    # save_file refuses tensors that share memory (views of one another) and strided ones: those are copied.
+    held: set[int] = set()
+    plain = {name.removeprefix(prefix): _plain(tensor, held) for name, tensor in tensors.items()}
+    try:
+        save_file(plain, path)
+    except SafetensorError as error:
+        raise OSError(f"{path}: {error}") from error
+    return _finish(path)
+
+
+def _plain(tensor: Any, held: set[int]) -> Any:
+    """The tensor, alone in its memory; `held` are the storages taken so far."""
+    tensor = tensor.resolve_conj().resolve_neg().cpu().contiguous()
+    storage = tensor.untyped_storage()
+    if storage.nbytes() != tensor.numel() * tensor.element_size() or storage.data_ptr() in held:
+        return tensor.clone()
+    held.add(storage.data_ptr())
+    return tensor
+
+
+def _write_text(path: pathlib.Path, text: bytes) -> FileRecord:
+    path.write_bytes(text)
+    return _finish(path)
+
+
+def _finish(path: pathlib.Path) -> FileRecord:
+    descriptor = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+    return FileRecord(name=path.name, bytes=path.stat().st_size, sha256=_sha256(path))
+
+
+def _sha256(path: pathlib.Path) -> str:
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()

@@ -1,0 +1,77 @@
+"""What a checkpoint says of itself: `manifest.json`, written last, so a folder that has one is whole."""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+import msgspec
+
+from headrace.errors import CheckpointError
+
+__all__ = ["FORMAT", "NAME", "FileRecord", "Manifest", "decode", "encode"]
+
+FORMAT: Final = "headrace-checkpoint-1"
+"""Name of this layout of files; a version reads only what it knows."""
+NAME: Final = "manifest.json"
+
+
+class FileRecord(msgspec.Struct, frozen=True, kw_only=True):
+    """One file of a checkpoint, and how to tell whether it is as it was written."""
+
+    name: str
+    bytes: int
+    sha256: str
+
+
+class Manifest(msgspec.Struct, frozen=True, kw_only=True):
+    """One checkpoint, without its content.
+
+    JSON, for people and for scripts: `files` can be checked with `sha256sum`.
+    """
+
+    format: str
+    step: int
+    """Optimizer steps done."""
+    epoch: int
+    """Epoch that the run goes on in, from 0."""
+    reason: str
+    """Why it was saved: "due", "asked", "SIGTERM", "end of training", ..."""
+    created: str
+    """Time of saving, ISO 8601 with offset."""
+    files: tuple[FileRecord, ...]
+    parts: tuple[str, ...]
+    """What it holds: model, optimizer, random, ..."""
+    environment: dict[str, Any]
+    """What exactness depends on; see `environment.py`."""
+    world_size: int = 1
+    metric: float | None = None
+    """Value given with it, by which the best one is kept. None: none was given."""
+    config: Any = None
+    """The run's configuration, as it was given."""
+    data: dict[str, Any] = {}
+    """Identity of the data: fingerprint, version."""
+
+
+def encode(manifest: Manifest) -> bytes:
+    """Returns it as JSON, indented for people."""
+    return msgspec.json.format(msgspec.json.encode(manifest), indent=2) + b"\n"
+
+
+def decode(text: bytes, where: str) -> Manifest:
+    """Returns what `encode` wrote.
+
+    Raises:
+        CheckpointError: it is no such text, or of a format that this version does not know.
+    """
+    try:
+        said = msgspec.json.decode(text)
+        form = said.get("format") if isinstance(said, dict) else None
+        if form != FORMAT:
+            raise CheckpointError(
+                f"{where} has format {form!r}; this version of headrace reads {FORMAT!r}",
+                why="probably another version of headrace saved it" if "headrace" in str(form) else None,
+                do="load it with the version that saved it: it is in the manifest's environment",
+            )
+        return msgspec.convert(said, Manifest)
+    except msgspec.MsgspecError as error:
+        raise CheckpointError(f"{where} cannot be read: {error}") from error

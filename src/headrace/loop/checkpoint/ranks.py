@@ -1,0 +1,57 @@
+"""The ranks of a run: how many there are, and how they agree on when to save and what to load."""
+
+from __future__ import annotations
+
+from typing import Any
+
+__all__ = ["Ranks"]
+
+
+class Ranks:
+    """This process among those of `torch.distributed`; 0 of 1 where that is not in use."""
+
+    def __init__(self) -> None:
+        import torch.distributed as dist
+
+        self._dist = dist if dist.is_available() and dist.is_initialized() else None
+        self.rank: int = self._dist.get_rank() if self._dist else 0
+        self.world_size: int = self._dist.get_world_size() if self._dist else 1
+        # Of its own and on the CPU: flags must not queue behind the gradients, nor need a device.
+        self._group = self._dist.new_group(backend="gloo") if self._dist and self.world_size > 1 else None
+        self._asked: tuple[Any, Any] | None = None
+
+    @property
+    def is_first(self) -> bool:
+        """Whether this is rank 0."""
+        return self.rank == 0
+
+    def any_asked_before(self, here: bool) -> bool:
+        """Returns whether any rank said True at the call before this one; every rank gets the same answer.
+
+        One step late, so that nobody waits: the answers travel while the step is computed. Alone: `here`.
+        """
+        if self._group is None or self._dist is None:
+            return here
+        import torch
+
+        asked = False
+        if self._asked is not None:
+            work, flag = self._asked
+            work.wait()
+            asked = bool(flag.item())
+        flag = torch.tensor([int(here)], dtype=torch.uint8)
+        self._asked = (self._dist.all_reduce(flag, op=self._dist.ReduceOp.MAX, group=self._group, async_op=True), flag)
+        return asked
+
+    def from_first(self, value: Any) -> Any:
+        """Returns rank 0's value on every rank; plain values only."""
+        if self._group is None or self._dist is None:
+            return value
+        held = [value]
+        self._dist.broadcast_object_list(held, src=0, group=self._group)
+        return held[0]
+
+    def wait_for_all(self) -> None:
+        """Returns when every rank has come here."""
+        if self._group is not None and self._dist is not None:
+            self._dist.barrier(group=self._group)
