@@ -6,6 +6,7 @@ import datetime as dt
 import logging
 import os
 import pathlib
+import secrets
 import signal
 import sys
 import time
@@ -34,7 +35,7 @@ from headrace.loop.checkpoint.place import Place
 from headrace.loop.checkpoint.position import position_of
 from headrace.loop.checkpoint.promise import Restored, promise_of
 from headrace.loop.checkpoint.ranks import Ranks
-from headrace.loop.checkpoint.saved import Saved, write_checkpoint
+from headrace.loop.checkpoint.saved import Saved, write_checkpoint, write_part
 from headrace.loop.checkpoint.writer import Writer, copied
 
 if TYPE_CHECKING:
@@ -146,9 +147,11 @@ class Checkpointer:
         self._looked = False
         self._saved: Saved | None = None
         self._attempted: int | None = None
+        self._attempts = 0
         # Last: from here on `close` is owed.
-        self._folder.open() if self._ranks.is_first else None
-        self._ranks.wait_for_all()
+        self._word = self._ranks.from_first(self._opened() if self._ranks.is_first else None)
+        if isinstance(self._word, CheckpointError):
+            raise self._word
         self._signals = Signals(signals)
 
     # Where the run is.
@@ -207,11 +210,12 @@ class Checkpointer:
     def step(self) -> None:
         """Counts an optimizer step, and saves if it is time to or a signal asks for it. Call it at the end of each."""
         self._place.count_step(self._loader is not None)
-        asked = self._ranks.any_asked_before(self._signals.asked is not None or self._cadence.is_due(self.steps))
-        if not asked:
+        here = 2 if self._signals.asked is not None else int(self._cadence.is_due(self.steps))
+        urgency = self._ranks.most_urgent_before(here)
+        if urgency == 0:
             return
         wanted = self._signals.asked
-        self.save(reason="due" if wanted is None else wanted.name, wait=wanted is not None)
+        self.save(reason="due" if wanted is None else wanted.name, wait=urgency == 2)
         if wanted is not None:
             self._signals.done()
 
@@ -252,28 +256,24 @@ class Checkpointer:
         self._attempted, self._place.is_changed = self.steps, False
         pause_s = time.perf_counter() - started
 
+        self._attempts += 1
+        word = f"{self._word}-{self._attempts}"
+
         def write() -> None:
-            self._saved = (
-                write_checkpoint(
-                    self._folder,
-                    manifest,
-                    shared=shared,
-                    mine=mine,
-                    rank=self._ranks.rank,
-                    is_best=metric_is_best,
-                    pause_s=pause_s,
+            if self._ranks.is_first:
+                self._saved = write_checkpoint(
+                    self._folder, manifest, word=word, shared=shared, mine=mine, is_best=metric_is_best, pause_s=pause_s
                 )
-                or self._saved
-            )
+            else:
+                write_part(self._folder, word=word, mine=mine, rank=self._ranks.rank)
 
         if self._writer is None:
             self._write_here(write)
             return
         self._writer.start(write)
         if wait:
-            self._writer.wait()
-            if (failure := self._writer.failure()) is not None:
-                raise self._not_written(failure)
+            self.wait()
+            self._ranks.wait_for_all()
 
     def wait(self) -> None:
         """Returns when the checkpoint that is being written is on the disk.
@@ -330,6 +330,7 @@ class Checkpointer:
         shared = files.read(path, "state")
         rank = self._ranks.rank if self._ranks.rank < manifest.world_size else 0
         mine = files.read(path, f"rank-{rank}")
+        self._place.check_ranks(manifest.world_size, self._ranks.world_size)
         lost: list[str] = []
         differs = numerical_differences(manifest.environment, environment_here(self._ranks.world_size))
         for part in self._parts:
@@ -342,7 +343,8 @@ class Checkpointer:
                 )
             else:
                 lost += part.load(state)
-        self._place.again_after_start(self._parts[-1], mine.get("random"))
+        is_mine = rank == self._ranks.rank
+        self._place.again_after_start(self._parts[-1], mine.get("random") if is_mine else None)
         self._cadence.note_saved()
         self._attempted = self.steps
         self._restored = Restored(
@@ -360,6 +362,14 @@ class Checkpointer:
         return self._restored
 
     # Within.
+
+    def _opened(self) -> Any:
+        """Takes the folder; returns a word of this process's own for what it writes, or what is wrong, for all ranks."""
+        try:
+            self._folder.open()
+        except CheckpointError as error:
+            return error
+        return secrets.token_hex(4)
 
     def _find(self, which: str | os.PathLike[str], refused: list[str]) -> Any:
         def note(path: pathlib.Path, error: CheckpointError) -> None:

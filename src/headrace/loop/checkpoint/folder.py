@@ -5,7 +5,7 @@ runs/digits/
     latest               name of the checkpoint written last: text, replaced in one step
     best                 name of the best one, if they are judged by a metric
     step-000000120/      a checkpoint; it gets this name when it is whole
-    writing-4711-.../    one that is being written, or was when its process died
+    writing-.../         one that is being written, or was when its process died
 """
 
 from __future__ import annotations
@@ -18,6 +18,7 @@ import pathlib
 import re
 import shutil
 import tempfile
+import weakref
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -30,6 +31,8 @@ __all__ = ["CheckpointFolder"]
 log = logging.getLogger("headrace.checkpoint")
 STEP = re.compile(r"step-(\d+)")
 WRITING = "writing-"
+_LOCKED: weakref.WeakSet[CheckpointFolder] = weakref.WeakSet()
+"""Folders whose lock this process holds."""
 
 
 class CheckpointFolder:
@@ -136,24 +139,35 @@ class CheckpointFolder:
         os.ftruncate(descriptor, 0)
         os.pwrite(descriptor, f"{os.getpid()}\n".encode(), 0)
         self._lock = descriptor
+        _LOCKED.add(self)
         for entry in self._entries():
             if entry.name.startswith(WRITING):
                 with contextlib.suppress(OSError):
                     shutil.rmtree(entry) if entry.is_dir() else entry.unlink()
 
     def close(self) -> None:
-        """Gives the lock back."""
+        """Gives the lock back. In a forked child, it stays with the parent."""
         if self._lock is not None:
             os.close(self._lock)
             self._lock = None
 
+    def place(self, word: str) -> pathlib.Path:
+        """Returns the folder into which a checkpoint is written, made if it is not there: the same for all ranks.
+
+        Args:
+            word: Of this attempt to save; no other one has it.
+        """
+        place = self.path / f"{WRITING}{word}"
+        place.mkdir(exist_ok=True)
+        return place
+
     @contextlib.contextmanager
-    def adding(self, step: int) -> Iterator[tuple[pathlib.Path, dict[str, Any]]]:
-        """Lends a folder to write a checkpoint into; at the end of the block it gets its name, if it has a manifest.
+    def adding(self, step: int, word: str) -> Iterator[tuple[pathlib.Path, dict[str, Any]]]:
+        """Lends the place of that word to write into; at the end of the block it gets its name.
 
         What stood under that step before is replaced. Leaving by an exception removes what was written.
         """
-        place = pathlib.Path(tempfile.mkdtemp(prefix=f"{WRITING}{os.getpid()}-", dir=self.path))
+        place = self.place(word)
         done: dict[str, Any] = {}
         try:
             yield place, done
@@ -209,3 +223,12 @@ class CheckpointFolder:
             return list(self.path.iterdir())
         except FileNotFoundError:
             return []
+
+
+def _leave_to_parent() -> None:
+    """In a forked child: a worker that outlives the training must not hold its folder."""
+    for folder in list(_LOCKED):
+        folder.close()
+
+
+os.register_at_fork(after_in_child=_leave_to_parent)

@@ -7,7 +7,7 @@ import time
 from collections.abc import Iterator
 from typing import Any
 
-from headrace.errors import ConfigurationError
+from headrace.errors import ConfigurationError, StateMismatch
 from headrace.loop.checkpoint.parts import Part
 from headrace.loop.checkpoint.position import Position
 
@@ -90,6 +90,19 @@ class Place:
     def again_after_start(self, random: Part, state: Any) -> None:
         """Has random state set once more when the rest of a pass begins, because making its iterator draws from it."""
         self._after_start = (random, state) if state is not None and self.batches_used else None
+
+    def check_ranks(self, saved: int, here: int) -> None:
+        """Passes if the loader's place fits this number of ranks.
+
+        Raises:
+            StateMismatch: it is one of each rank, and there are more or fewer now.
+        """
+        if saved != here and self.position is not None and not self.position.is_shared:
+            raise StateMismatch(
+                f"the checkpoint was saved by {saved} ranks, and there are {here}",
+                why="the place of this kind of loader is one of each rank, and cannot be divided anew",
+                do=(f"start {saved} ranks", "headrace.DataLoader: its state fits any number of ranks"),
+            )
 
     def count_step(self, has_loader: bool) -> None:
         """Counts an optimizer step.

@@ -25,8 +25,8 @@ class Ranks:
         """Whether this is rank 0."""
         return self.rank == 0
 
-    def any_asked_before(self, here: bool) -> bool:
-        """Returns whether any rank said True at the call before this one; every rank gets the same answer.
+    def most_urgent_before(self, here: int) -> int:
+        """Returns the greatest number that any rank said at the call before this one; every rank gets the same answer.
 
         One step late, so that nobody waits: the answers travel while the step is computed. Alone: `here`.
         """
@@ -34,12 +34,12 @@ class Ranks:
             return here
         import torch
 
-        asked = False
+        asked = 0
         if self._asked is not None:
             work, flag = self._asked
             work.wait()
-            asked = bool(flag.item())
-        flag = torch.tensor([int(here)], dtype=torch.uint8)
+            asked = int(flag.item())
+        flag = torch.tensor([here], dtype=torch.uint8)
         self._asked = (self._dist.all_reduce(flag, op=self._dist.ReduceOp.MAX, group=self._group, async_op=True), flag)
         return asked
 

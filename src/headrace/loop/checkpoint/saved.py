@@ -11,11 +11,16 @@ from typing import Any
 
 import msgspec
 
+from headrace.errors import CheckpointError
 from headrace.loop.checkpoint import files
 from headrace.loop.checkpoint.folder import CheckpointFolder
-from headrace.loop.checkpoint.manifest import Manifest
+from headrace.loop.checkpoint.manifest import FileRecord, Manifest
 
-__all__ = ["Saved", "write_checkpoint"]
+__all__ = ["Saved", "write_checkpoint", "write_part"]
+
+DONE = ".done"
+"""Ending of the note with which a rank says that its part is there."""
+PATIENCE_S = 600.0
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
@@ -36,21 +41,32 @@ def write_checkpoint(
     folder: CheckpointFolder,
     manifest: Manifest,
     *,
+    word: str,
     shared: Mapping[str, Any],
     mine: Mapping[str, Any],
-    rank: int,
     is_best: bool,
     pause_s: float,
-) -> Saved | None:
-    """Writes, and removes what is old; returns what was written on rank 0, None on the others.
+) -> Saved:
+    """Writes rank 0's part, waits for those of the others, gives the checkpoint its name, and removes what is old.
+
+    Args:
+        folder: The run's.
+        manifest: What it is; its files are filled in here.
+        word: Of this attempt, the same on every rank.
+        shared: Parts that all ranks have in common.
+        mine: Parts of rank 0.
+        is_best: Whether it becomes the best one.
+        pause_s: Seconds that the training stood still for it so far.
 
     Raises:
-        CheckpointError: a value is no data.
+        CheckpointError: a value is no data; another rank did not write its part.
         OSError: it cannot be written; nothing of it is left.
     """
     started = time.perf_counter()
-    with folder.adding(manifest.step) as (place, done):
-        records = [*files.write(place, f"rank-{rank}", mine), *files.write(place, "state", shared)]
+    with folder.adding(manifest.step, word) as (place, done):
+        records = [*files.write(place, "rank-0", mine), *files.write(place, "state", shared)]
+        for rank in range(1, manifest.world_size):
+            records += _part_of(place, rank)
         files.write_manifest(place, msgspec.structs.replace(manifest, files=tuple(records)))
     path = pathlib.Path(done["path"])
     if is_best:
@@ -63,3 +79,44 @@ def write_checkpoint(
         pause_s=pause_s,
         write_s=time.perf_counter() - started,
     )
+
+
+def write_part(folder: CheckpointFolder, *, word: str, mine: Mapping[str, Any], rank: int) -> None:
+    """Writes the part of another rank than 0, and says that it is there.
+
+    Raises:
+        CheckpointError: a value is no data.
+        OSError: it cannot be written.
+    """
+    place = folder.place(word)
+    try:
+        said = msgspec.json.encode(files.write(place, f"rank-{rank}", mine))
+    except Exception as error:
+        said = msgspec.json.encode(f"{type(error).__name__}: {error}")
+        raise
+    finally:
+        # Renamed, so that nobody reads half of it.
+        new = place / f"rank-{rank}.new"
+        new.write_bytes(said)
+        new.rename(place / f"rank-{rank}{DONE}")
+
+
+def _part_of(place: pathlib.Path, rank: int) -> list[FileRecord]:
+    """The files of another rank, when it has written them.
+
+    The folder is the only thing that ranks have in common here: a collective call from this thread could meet those of
+    the training in another order on another rank.
+    """
+    note, deadline = place / f"rank-{rank}{DONE}", time.monotonic() + PATIENCE_S
+    while not note.exists():
+        if time.monotonic() > deadline:
+            raise CheckpointError(
+                f"rank {rank} has not written its part of the checkpoint to {place} for {PATIENCE_S:g} s",
+                why="it has ended, or its folder is not this one: ranks must see the same file system",
+            )
+        time.sleep(0.01)
+    said = msgspec.json.decode(note.read_bytes())
+    note.unlink()
+    if isinstance(said, str):
+        raise CheckpointError(f"rank {rank} could not write its part of the checkpoint: {said}")
+    return msgspec.convert(said, list[FileRecord])

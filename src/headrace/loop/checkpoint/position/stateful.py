@@ -10,6 +10,11 @@ from headrace.loop.checkpoint.position.counted import Counted
 
 __all__ = ["StatefulPosition"]
 
+WORKERS_BEGIN_ANEW = (
+    "workers begin their random streams anew, which their loader does not save: same samples in the same order, other "
+    "random draws in them"
+)
+
 
 class StatefulPosition:
     """For any iterable with `state_dict` and `load_state_dict`; how exact it is, is its author's word."""
@@ -53,4 +58,5 @@ class StatefulPosition:
         # the state makes it now, before random state is set; the next pass then draws what it would have drawn.
         self.loader.state_dict()
         self._already = None if state["is_over"] else state["batches"]
-        return []
+        goes_on = not state["is_over"] or getattr(self.loader, "persistent_workers", False)
+        return [WORKERS_BEGIN_ANEW] if here and goes_on else []
