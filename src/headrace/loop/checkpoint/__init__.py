@@ -2,6 +2,7 @@
 
 from headrace.loop.checkpoint.checkpointer import Checkpointer
 from headrace.loop.checkpoint.promise import Promise, Restored
+from headrace.loop.checkpoint.repeat import Repeat
 from headrace.loop.checkpoint.saved import Saved
 
-__all__ = ["Checkpointer", "Promise", "Restored", "Saved"]
+__all__ = ["Checkpointer", "Promise", "Repeat", "Restored", "Saved"]

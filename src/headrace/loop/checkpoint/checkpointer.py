@@ -11,7 +11,7 @@ import signal
 import sys
 import time
 import warnings
-from collections.abc import Generator, Iterable, Iterator, Mapping
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
 
@@ -35,6 +35,7 @@ from headrace.loop.checkpoint.place import Place
 from headrace.loop.checkpoint.position import position_of
 from headrace.loop.checkpoint.promise import Restored, promise_of
 from headrace.loop.checkpoint.ranks import Ranks
+from headrace.loop.checkpoint.repeat import Repeat, repeat
 from headrace.loop.checkpoint.saved import Saved, write_checkpoint, write_part
 from headrace.loop.checkpoint.writer import Writer, copied
 
@@ -148,6 +149,7 @@ class Checkpointer:
         self._saved: Saved | None = None
         self._attempted: int | None = None
         self._attempts = 0
+        self._repeats: bool | None = None
         # Last: from here on `close` is owed.
         self._word = self._ranks.from_first(self._opened() if self._ranks.is_first else None)
         if isinstance(self._word, CheckpointError):
@@ -275,6 +277,23 @@ class Checkpointer:
             self.wait()
             self._ranks.wait_for_all()
 
+    def check(self, step: Callable[[Any], Any], batches: Sequence[Any]) -> Repeat:
+        """Runs steps twice from one state and says whether they gave the same bits; then all is as it was before.
+
+        On a GPU they often do not, until `torch.use_deterministic_algorithms(True)`. What is found is kept in later checkpoints,
+        and `restore` says it: BIT-EXACT holds only for steps that repeat.
+
+        Args:
+            step: One training step on one batch: forward, backward, optimizer step. Not `checkpoint.step()`.
+            batches: A batch for each step; ten are enough for most.
+
+        Returns:
+            Whether they repeat; if not, the first item that differs and, if torch knows it, the operation.
+        """
+        found = repeat([part for part in self._parts if part is not self._place], step, batches)
+        self._repeats = found.is_exact
+        return found
+
     def wait(self) -> None:
         """Returns when the checkpoint that is being written is on the disk.
 
@@ -332,7 +351,9 @@ class Checkpointer:
         mine = files.read(path, f"rank-{rank}")
         self._place.check_ranks(manifest.world_size, self._ranks.world_size)
         lost: list[str] = []
-        differs = numerical_differences(manifest.environment, environment_here(self._ranks.world_size))
+        self._repeats = manifest.repeats
+        differs = ["the steps do not repeat: tried twice, they gave other bits"] if manifest.repeats is False else []
+        differs += numerical_differences(manifest.environment, environment_here(self._ranks.world_size))
         for part in self._parts:
             state = (mine if part.is_per_rank else shared).get(part.name)
             if state is None:
@@ -355,6 +376,7 @@ class Checkpointer:
             promise=promise_of(lost, differs),
             lost=tuple(lost),
             differs=tuple(differs),
+            is_checked=manifest.repeats is not None,
             refused=tuple(refused),
         )
         if not quiet and self._ranks.is_first:
@@ -396,6 +418,7 @@ class Checkpointer:
             environment={**environment_here(self._ranks.world_size), "git": self._git},
             world_size=self._ranks.world_size,
             metric=metric,
+            repeats=self._repeats,
             config=self._config,
             data=self._place.data(),
         )

@@ -46,6 +46,8 @@ class Manifest(msgspec.Struct, frozen=True, kw_only=True):
     world_size: int = 1
     metric: float | None = None
     """Value given with it, by which the best one is kept. None: none was given."""
+    repeats: bool | None = None
+    """Whether steps of the run, tried twice, gave the same bits. None: that was not tried."""
     config: Any = None
     """The run's configuration, as it was given."""
     data: dict[str, Any] = {}

@@ -37,6 +37,8 @@ class Restored:
     """What could not be brought back, in words. Empty unless CLOSE."""
     differs: tuple[str, ...] = ()
     """What is otherwise than when it was saved, and may change the last bits."""
+    is_checked: bool = False
+    """Whether the run had tried that its steps repeat (`Checkpointer.check`)."""
     refused: tuple[str, ...] = ()
     """Newer checkpoints that were passed over because they are damaged, and how."""
 
@@ -46,7 +48,9 @@ class Restored:
             if self.batch
             else (f"step {self.step:,}, start of epoch {self.epoch}")
         )
-        lines = [f"resumed from {self.path}: {place}: {self.promise}"]
+        unchecked = self.promise is Promise.BIT_EXACT and not self.is_checked
+        promise = f"{self.promise}, if its steps repeat (not checked)" if unchecked else self.promise
+        lines = [f"resumed from {self.path}: {place}: {promise}"]
         lines += [f"  lost: {text}" for text in self.lost]
         lines += [f"  differs: {text}" for text in self.differs]
         lines += [f"  passed over: {text}" for text in self.refused]
