@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from headrace.engine.transfer import Normalize
     from headrace.engine.transform import image
     from headrace.loop.checkpoint import Checkpointer
+    from headrace.loop.loop import Loop
 
 _HOME = {
     "Checkpointer": "headrace.loop.checkpoint",
@@ -34,6 +35,7 @@ _HOME = {
     "Cursor": "headrace.engine.order.cursor",
     "DataLoader": "headrace.engine.loader",
     "Field": "headrace.contract",
+    "Loop": "headrace.loop.loop",
     "Manifest": "headrace.engine.source.manifest",
     "Normalize": "headrace.engine.transfer",
     "Plan": "headrace.engine.plan",
@@ -57,6 +59,7 @@ __all__ = [
     "Cursor",
     "DataLoader",
     "Field",
+    "Loop",
     "Manifest",
     "Normalize",
     "Plan",

@@ -16,6 +16,7 @@ The tree:
     │   ├── TooManyRefused        the budget of an error policy is spent
     │   ├── EmptyBatch            every sample of a batch was refused
     │   └── LedgerError           the epoch equation does not hold
+    ├── NonFiniteLoss             the loss of a training step is NaN or infinite        (also ArithmeticError)
     ├── GlobalRandomness          code that draws from global generators met threads
     ├── WorkerFailure
     │   ├── WorkerDied            a worker process ended without an answer
@@ -27,6 +28,7 @@ The tree:
 Warnings (the engine goes on, but the data may not be what is wanted):
 
     CheckpointWarning             a checkpoint was passed over, or could not be written   (UserWarning)
+    LoopWarning                   a training run lacks something that most need          (UserWarning)
     DuplicateDataWarning          workers of a stream begin with the same batch           (UserWarning)
 
 A failure of the user's own code is *not* in this tree: it keeps its own type and gains a note (`annotate`) that says
@@ -58,7 +60,9 @@ __all__ = [
     "GlobalRandomness",
     "HeadraceError",
     "LedgerError",
+    "LoopWarning",
     "MissingExtra",
+    "NonFiniteLoss",
     "RemoteError",
     "SourceError",
     "StateMismatch",
@@ -241,6 +245,10 @@ class LedgerError(DataError):
     """Delivered, skipped and dropped samples do not add up to what was planned."""
 
 
+class NonFiniteLoss(HeadraceError, ArithmeticError):
+    """The loss of a training step is NaN or infinite; names the samples of its batch."""
+
+
 class GlobalRandomness(HeadraceError):
     """Code that draws from the global generators of random, numpy or torch cannot be repeatable in threads."""
 
@@ -271,6 +279,10 @@ class MissingExtra(HeadraceError, ImportError):
 
 class CheckpointWarning(UserWarning):
     """A checkpoint was passed over because it is damaged, or one could not be written; training goes on."""
+
+
+class LoopWarning(UserWarning):
+    """A training run lacks something that most need, and did not say that it is meant."""
 
 
 class DuplicateDataWarning(UserWarning):

@@ -179,6 +179,15 @@ class Checkpointer:
         return self._place.best_metric
 
     @property
+    def ranks(self) -> Ranks:
+        """The ranks of the run."""
+        return self._ranks
+
+    def is_better(self, metric: float) -> bool:
+        """Whether a metric is better than the best that was saved so far; NaN never is."""
+        return self._place.is_better(metric)
+
+    @property
     def restored(self) -> Restored | None:
         """What `restore` did; None: this run began at its beginning."""
         return self._restored
@@ -199,6 +208,8 @@ class Checkpointer:
             self.restore()
         while self._place.begin_epoch(num):
             yield self._place.epoch
+            if self._place.is_tail:
+                self._save_if_due()
             self._place.end_epoch()
         if self._attempted != self.steps or self._place.is_changed:
             self.save(reason="end of training", wait=True)
@@ -212,6 +223,10 @@ class Checkpointer:
     def step(self) -> None:
         """Counts an optimizer step, and saves if it is time to or a signal asks for it. Call it at the end of each."""
         self._place.count_step(self._loader is not None)
+        if not self._place.is_tail:
+            self._save_if_due()
+
+    def _save_if_due(self) -> None:
         here = 2 if self._signals.asked is not None else int(self._cadence.is_due(self.steps))
         urgency = self._ranks.most_urgent_before(here)
         if urgency == 0:

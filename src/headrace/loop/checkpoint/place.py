@@ -48,10 +48,11 @@ class Place:
     @property
     def next_epoch(self) -> int:
         """The epoch in which a run that is loaded from here goes on."""
-        return self.epoch + (1 if self._is_tail else 0)
+        return self.epoch + (1 if self.is_tail else 0)
 
     @property
-    def _is_tail(self) -> bool:
+    def is_tail(self) -> bool:
+        """Whether the batches of this epoch are done with, and the epoch is not."""
         return self._begun and self.position is not None and self.position.counted.is_over
 
     def begin_epoch(self, num: int) -> bool:
@@ -123,14 +124,18 @@ class Place:
         self.is_changed = True
 
     def note_metric(self, metric: float | None) -> bool:
-        """Remembers a metric; returns whether it is the best so far. NaN never is."""
-        if metric is None or self._best is None or math.isnan(metric):
-            return False
-        best = self.best_metric
-        if best is not None and not (metric > best if self._best == "max" else metric < best):
+        """Remembers a metric if it is the best so far, and returns whether it is."""
+        if metric is None or not self.is_better(metric):
             return False
         self.best_metric = float(metric)
         return True
+
+    def is_better(self, metric: float) -> bool:
+        """Whether a metric is better than the best so far. NaN never is, and nothing is if no metric is kept."""
+        if self._best is None or math.isnan(metric):
+            return False
+        best = self.best_metric
+        return best is None or (metric > best if self._best == "max" else metric < best)
 
     def data(self) -> dict[str, Any]:
         """Identity of the data, as far as the loader knows it."""

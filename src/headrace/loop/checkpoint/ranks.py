@@ -51,6 +51,14 @@ class Ranks:
         self._dist.broadcast_object_list(held, src=0, group=self._group)
         return held[0]
 
+    def from_all(self, value: Any) -> list[Any]:
+        """Returns the values of all ranks, in their order, on each of them; plain values only."""
+        if self._group is None or self._dist is None:
+            return [value]
+        held: list[Any] = [None] * self.world_size
+        self._dist.all_gather_object(held, value, group=self._group)
+        return held
+
     def wait_for_all(self) -> None:
         """Returns when every rank has come here."""
         if self._group is not None and self._dist is not None:

@@ -1,0 +1,307 @@
+"""`headrace.Loop`: a training loop whose body is the user's, and whose order, state and books are right."""
+
+from __future__ import annotations
+
+import logging
+import os
+import pathlib
+import warnings
+from collections.abc import Generator, Iterator, Mapping
+from typing import TYPE_CHECKING, Any
+
+from headrace.errors import ConfigurationError, LoopWarning
+from headrace.loop.checkpoint import Checkpointer, Restored
+from headrace.loop.evaluation import Measure, evaluate
+from headrace.loop.replay import keep_batch
+from headrace.loop.step import Step
+from headrace.loop.updates import PRECISIONS, Updates
+
+if TYPE_CHECKING:
+    import torch
+
+__all__ = ["Loop"]
+
+log = logging.getLogger("headrace.loop")
+UNSAID: Any = object()
+
+
+class Loop:
+    """Trains: the body computes a loss, the loop does the rest, and a killed run goes on as if it had not been.
+
+        loop = hr.Loop(model, optimizer, train=loader, epochs=10, folder="runs/digits", evaluate=val_loader, measure=measure)
+        for step in loop:
+            loss = loss_fn(model(step.batch["image"]), step.batch["label"])
+            step.update(loss)
+
+    `update` does, in this order: backward, clip, optimizer step, scheduler step, clear gradients. After each epoch the
+    model is evaluated, the schedulers of epochs are stepped and, where it is time, all is saved.
+
+    Args:
+        model: The module that is trained; or several, by name.
+        optimizer: Its optimizer; or several, by name, that take each step together.
+        train: The loader; each pass is an epoch.
+        epochs: Passes in all.
+        folder: Of the run: checkpoints, history, batches that failed.
+        evaluate: A loader to evaluate on after each epoch; None says that there is none on purpose. If it is left out, a
+            warning says so at the start of each run.
+        measure: From a batch to values by name, for the evaluation: (B,) tensors with one value per sample, or means over
+            the batch. Needed with `evaluate`.
+        metrics: Further metrics of the evaluation, which `measure` updates: objects like those of torchmetrics.
+        scheduler: Stepped after each optimizer step; or several, by name.
+        epoch_scheduler: Stepped after each epoch, with the value of `watched` if it takes one (ReduceLROnPlateau).
+        accumulate: Batches per optimizer step. Default 1.
+        clip: Largest norm of all gradients together. Default: not clipped.
+        precision: "full" (default), "bf16" or "fp16" (with a GradScaler).
+        watched: Name of the evaluated value that says which checkpoint is best, and when to stop.
+        better: "min" (default) or "max": which values of it are better.
+        patience: Evaluations without a better value after which to stop. Default: never.
+        every: Optimizer steps between two saves; and `every_s`, seconds. Default: ten minutes.
+        every_s: Seconds between two saves.
+        extra: Further state to save, as in `Checkpointer`.
+        generators: Random generators of one's own, by name.
+        config: The run's settings, as plain values.
+
+    Raises:
+        ConfigurationError: arguments that cannot work, alone or together.
+    """
+
+    def __init__(
+        self,
+        model: torch.nn.Module | Mapping[str, torch.nn.Module],
+        optimizer: torch.optim.Optimizer | Mapping[str, torch.optim.Optimizer],
+        *,
+        train: Any,
+        epochs: int,
+        folder: str | os.PathLike[str],
+        evaluate: Any = UNSAID,
+        measure: Measure | None = None,
+        metrics: Mapping[str, Any] | None = None,
+        scheduler: Any = None,
+        epoch_scheduler: Any = None,
+        accumulate: int = 1,
+        clip: float | None = None,
+        precision: str = "full",
+        watched: str = "loss",
+        better: str = "min",
+        patience: int | None = None,
+        every: int | None = None,
+        every_s: float | None = 600.0,
+        extra: Mapping[str, Any] | None = None,
+        generators: Mapping[str, Any] | None = None,
+        config: Any = None,
+    ) -> None:
+        _check(accumulate=accumulate, clip=clip, precision=precision, better=better, patience=patience, epochs=epochs)
+        self.has_evaluation = evaluate is not UNSAID and evaluate is not None
+        if self.has_evaluation and measure is None:
+            raise ConfigurationError(
+                "evaluate= is a loader, and measure= does not say what to compute of its batches",
+                do='measure=lambda batch: {"loss": loss_fn(model(batch[0]), batch[1], reduction="none")}',
+            )
+        self._is_unsaid = evaluate is UNSAID
+        self.models = dict(model) if isinstance(model, Mapping) else {"": model}
+        optimizers = dict(optimizer) if isinstance(optimizer, Mapping) else {"": optimizer}
+        schedulers, epoch_schedulers = _named(scheduler, "step"), _named(epoch_scheduler, "epoch")
+        device_type = next((one.device.type for each in self.models.values() for one in each.parameters()), "cpu")
+        scaler = _scaler(precision, device_type)
+        self.folder = pathlib.Path(folder)
+        self.train, self._evaluation, self._measure, self._metrics = train, evaluate, measure, metrics
+        self._num_epochs, self._watched, self._patience = epochs, watched, patience
+        self._epoch_schedulers = epoch_schedulers
+        self._updates = Updates(
+            self.models,
+            list(optimizers.values()),
+            list(schedulers.values()),
+            accumulate=accumulate,
+            clip=clip,
+            precision=precision,
+            device_type=device_type,
+            scaler=scaler,
+        )
+        self._updates.on_step = self._after_step
+        self._counters: dict[str, Any] = {"evaluations": 0, "without_better": 0, "is_stopped": False}
+        self.checkpoint = Checkpointer(
+            self.folder / "checkpoints",
+            model=model,
+            optimizer=optimizer,
+            scheduler={**schedulers, **epoch_schedulers},
+            scaler=scaler,
+            loader=train,
+            extra={**(extra or {}), "loop": self._counters, "loop_updates": self._updates.state},
+            generators=generators,
+            every=every,
+            every_s=every_s,
+            best=better,
+            config=config,
+        )
+        self.history: list[dict[str, float]] = []
+        """Values of each evaluation in this process, in their order."""
+
+    @property
+    def steps(self) -> int:
+        """Optimizer steps done."""
+        return self.checkpoint.steps
+
+    @property
+    def epoch(self) -> int:
+        """The epoch at hand, from 0."""
+        return self.checkpoint.epoch
+
+    @property
+    def restored(self) -> Restored | None:
+        """What this run went on from; None: it began."""
+        return self.checkpoint.restored
+
+    @property
+    def values(self) -> dict[str, float]:
+        """Loss, learning rate and what else was given, of the newest optimizer step; means over its batches."""
+        return dict(self._updates.values)
+
+    @property
+    def is_stopped(self) -> bool:
+        """Whether `patience` was at its end."""
+        return bool(self._counters["is_stopped"])
+
+    def __iter__(self) -> Generator[Step]:
+        """Yields the steps still to do; evaluates, saves and stops in between."""
+        if self._is_unsaid:
+            warnings.warn(
+                "this run has no evaluation set: nobody will see whether the model learns or memorises. "
+                "Loop(..., evaluate=val_loader, measure=...), or evaluate=None to say that it is meant",
+                LoopWarning,
+                stacklevel=2,
+            )
+        try:
+            for epoch in self.checkpoint.epochs(self._num_epochs):
+                if self.is_stopped:
+                    return
+                if self.checkpoint.batch == 0:
+                    for model in self.models.values():
+                        model.train()
+                yield from self._steps(epoch)
+                self._end_epoch()
+        finally:
+            self._updates.leave()
+
+    def evaluate(
+        self, measure: Measure | None = None, loader: Any = None, metrics: Mapping[str, Any] | None = None
+    ) -> dict[str, float]:
+        """Returns the values of an evaluation now; the training is not disturbed by it.
+
+        Args:
+            measure: As in the constructor, whose it is by default.
+            loader: Its batches. Default: the constructor's `evaluate`.
+            metrics: As in the constructor, whose they are by default.
+        """
+        chosen, batches = measure or self._measure, self._evaluation if loader is None else loader
+        if chosen is None or batches is None or batches is UNSAID:
+            raise ConfigurationError(
+                "evaluate() has no loader or no measure", do="Loop(..., evaluate=..., measure=...)"
+            )
+        return evaluate(
+            chosen,
+            batches,
+            models=self.models,
+            metrics=self._metrics if metrics is None else metrics,
+            ranks=self.checkpoint.ranks,
+        )
+
+    def close(self) -> None:
+        """Waits for what is being written and gives everything back."""
+        self._updates.close()
+        self.checkpoint.close()
+
+    # Within.
+
+    def _steps(self, epoch: int) -> Iterator[Step]:
+        for batch in self.checkpoint.batches():
+            info = getattr(self.train, "last", None)
+            step = Step(
+                self._updates,
+                batch,
+                epoch=epoch,
+                number=self.steps,
+                ids=None if info is None else tuple(info.sample_ids),
+                keep=lambda failed, reason: keep_batch(self.folder, failed, reason),
+            )
+            self._check_modes()
+            self._updates.enter()
+            try:
+                yield step
+            finally:
+                self._updates.leave()
+            if not step.is_done:
+                raise ConfigurationError(
+                    f"the body of step {step.number} called neither step.update(loss) nor step.skip()",
+                    why="the model would not learn from this batch, and nobody would notice",
+                )
+
+    def _check_modes(self) -> None:
+        for name, model in self.models.items():
+            if not model.training:
+                raise ConfigurationError(
+                    f"model{f' {name!r}' if name else ''} is in evaluation mode at the beginning of a training step",
+                    why="dropout is off and batch norms do not learn; model.eval() was called in the body of the loop",
+                    do="evaluate through loop.evaluate(...), which puts the mode back; or call model.train()",
+                )
+
+    def _after_step(self) -> None:
+        self.checkpoint.step()
+
+    def _end_epoch(self) -> None:
+        self._updates.finish()
+        values: dict[str, float] = {}
+        if self.has_evaluation:
+            values = self.evaluate()
+            self.history.append(values)
+            self._judge(values)
+        for scheduler in self._epoch_schedulers.values():
+            takes_value = type(scheduler).__name__ == "ReduceLROnPlateau"
+            scheduler.step(values[self._watched]) if takes_value else scheduler.step()
+        metric = values.get(self._watched)
+        is_better = metric is not None and self._counters["without_better"] == 0
+        if is_better or self.is_stopped:
+            self.checkpoint.save(metric=metric, reason="evaluated")
+
+    def _judge(self, values: Mapping[str, float]) -> None:
+        if self._watched not in values:
+            raise ConfigurationError(
+                f"the evaluation has no value {self._watched!r}; it has {', '.join(map(repr, values)) or 'none'}",
+                do=f"Loop(..., watched={next(iter(values), 'loss')!r})",
+            )
+        self._counters["evaluations"] += 1
+        is_better = self.checkpoint.is_better(values[self._watched])
+        self._counters["without_better"] = 0 if is_better else self._counters["without_better"] + 1
+        if self._patience is not None and self._counters["without_better"] >= self._patience:
+            self._counters["is_stopped"] = True
+            log.info("stopped: %s evaluations without a better %s", self._patience, self._watched)
+
+
+def _check(
+    *, accumulate: int, clip: float | None, precision: str, better: str, patience: int | None, epochs: int
+) -> None:
+    if accumulate < 1:
+        raise ConfigurationError(f"accumulate={accumulate}: batches per optimizer step, 1 or more")
+    if clip is not None and clip <= 0:
+        raise ConfigurationError(f"clip={clip}: the largest norm of all gradients, more than 0")
+    if precision not in PRECISIONS:
+        raise ConfigurationError(f"precision={precision!r}", do=f"one of {', '.join(map(repr, PRECISIONS))}")
+    if better not in {"min", "max"}:
+        raise ConfigurationError(f"better={better!r}", do="'min' or 'max'")
+    if patience is not None and patience < 1:
+        raise ConfigurationError(f"patience={patience}: evaluations without a better value, 1 or more")
+    if epochs < 0:
+        raise ConfigurationError(f"epochs={epochs}: passes in all, 0 or more")
+
+
+def _named(given: Any, prefix: str) -> dict[str, Any]:
+    if given is None:
+        return {}
+    return {f"{prefix}.{name}": one for name, one in given.items()} if isinstance(given, Mapping) else {prefix: given}
+
+
+def _scaler(precision: str, device_type: str) -> Any:
+    if precision != "fp16":
+        return None
+    import torch
+
+    return torch.amp.GradScaler(device_type)

@@ -1,0 +1,89 @@
+"""One step of a training loop: what the user's body gets, and what `update` does with its loss, in the one right order."""
+
+from __future__ import annotations
+
+import math
+import pathlib
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+from headrace.errors import ConfigurationError, NonFiniteLoss, SampleId
+
+if TYPE_CHECKING:
+    import torch
+
+    from headrace.loop.updates import Updates
+
+__all__ = ["Step"]
+
+
+class Step:
+    """One batch and its number. The body of the loop computes a loss and hands it to `update`, once."""
+
+    def __init__(
+        self,
+        updates: Updates,
+        batch: Any,
+        *,
+        epoch: int,
+        number: int,
+        ids: tuple[SampleId, ...] | None,
+        keep: Callable[[Step, str], pathlib.Path],
+    ) -> None:
+        self.batch = batch
+        """What the loader delivered."""
+        self.epoch = epoch
+        """Epoch, from 0."""
+        self.number = number
+        """Optimizer steps done before this one."""
+        self.ids = ids
+        """Identities of the samples; None if the loader does not know them."""
+        self.is_done = False
+        """Whether `update` or `skip` was called."""
+        self._updates = updates
+        self._keep = keep
+
+    def update(self, loss: torch.Tensor, **values: float) -> None:
+        """Backward; and, when the accumulation is full: clip, optimizer step, scheduler step, gradients cleared.
+
+        Args:
+            loss: A single number that depends on the model: the mean over the batch.
+            values: Further numbers of this step for the trackers.
+
+        Raises:
+            ConfigurationError: called twice; or the loss is no such number.
+            NonFiniteLoss: it is NaN or infinite; names the samples of the batch. Nothing was changed.
+        """
+        self._once("update")
+        if getattr(loss, "numel", lambda: 0)() != 1:
+            shape = tuple(loss.shape) if hasattr(loss, "shape") else type(loss).__name__
+            raise ConfigurationError(f"step.update(loss): the loss is {shape}, not a single number", do="loss.mean()")
+        if not loss.requires_grad:
+            raise ConfigurationError(
+                "step.update(loss): the loss does not depend on any parameter that is trained",
+                why="it was detached, computed under no_grad, or every parameter is frozen",
+            )
+        value = float(loss.detach())
+        if not math.isfinite(value):
+            error = self._not_finite(value)
+            error.add_note(f"the batch is kept in {self._keep(self, error.what)}")
+            raise error
+        self._updates.add(loss, {"loss": value, **values})
+
+    def skip(self) -> None:
+        """Leaves this batch out: no gradient comes of it."""
+        self._once("skip")
+
+    def _not_finite(self, value: float) -> NonFiniteLoss:
+        ids = self.ids or ()
+        shown = ", ".join(map(str, ids[:8])) + (f" and {len(ids) - 8} more" if len(ids) > 8 else "")
+        return NonFiniteLoss(
+            f"the loss of step {self.number:,} (epoch {self.epoch}) is {value}" + (f"; samples {shown}" if ids else ""),
+            why="a sample that is not finite itself, a learning rate that is too high, or a division by nothing",
+            do="headrace diagnose TARGET    looks for samples that are not finite",
+        )
+
+    def _once(self, word: str) -> None:
+        if self.is_done:
+            raise ConfigurationError(f"step.{word}() was called twice for one batch", do="one update or skip per step")
+        self.is_done = True

@@ -1,0 +1,1 @@
+"""Trackers: what keeps the history of a run."""
