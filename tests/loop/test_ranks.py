@@ -60,3 +60,31 @@ def test_two_ranks_go_on_to_the_last_bit_and_one_with_the_same_batches(tmp_path)
     assert one
     assert batches(one) == {place: expected[place] for place in one}
     assert set(one) == {place for place in expected if place >= min(one)}
+
+
+def test_the_loop_of_two_ranks_learns_what_one_does(tmp_path):
+    import numpy as np
+
+    ends = []
+    for ranks in (1, 2):
+        done = subprocess.run(
+            [
+                *(sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc-per-node", str(ranks)),
+                *("-m", "tests.loop.ranked_loop", str(tmp_path / str(ranks))),
+            ],
+            cwd=ROOT,
+            capture_output=True,
+            text=True,
+            timeout=110,
+            check=False,
+        )
+        assert done.returncode == 0, done.stderr
+        ends.append(json.loads(done.stdout))
+    (steps, history, weights), (steps_2, history_2, weights_2) = ends
+
+    assert steps == steps_2 == 6
+    for one, two in zip(history, history_2, strict=True):
+        assert one["one"] == two["one"] == 1.0
+        assert abs(one["loss"] - two["loss"]) < 1e-5
+    for one, two in zip(weights, weights_2, strict=True):
+        np.testing.assert_allclose(one, two, rtol=1e-4, atol=1e-5)
