@@ -104,6 +104,7 @@ class Watched:
                 "scheduler": warm,
                 "epoch_scheduler": plateau if evaluates else None,
                 "every_s": None,
+                "sanity": False,
                 **more,
             },
         )

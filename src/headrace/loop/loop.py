@@ -13,6 +13,7 @@ from headrace.errors import ConfigurationError, LoopWarning
 from headrace.loop.checkpoint import Checkpointer, Restored
 from headrace.loop.evaluation import Measure, evaluate
 from headrace.loop.replay import keep_batch
+from headrace.loop.sanity import Sanity
 from headrace.loop.step import Step
 from headrace.loop.updates import PRECISIONS, Updates
 
@@ -59,6 +60,8 @@ class Loop:
         every_s: Seconds between two saves.
         extra: Further state to save, as in `Checkpointer`.
         generators: Random generators of one's own, by name.
+        sanity: Look at the run before it begins, up to 20 s: trial steps (`step.is_trial`) for the body, whose effects on all
+            that is saved are put back. What is found is a LoopWarning. Default True; a run that goes on is not looked at.
         config: The run's settings, as plain values.
 
     Raises:
@@ -88,6 +91,7 @@ class Loop:
         every_s: float | None = 600.0,
         extra: Mapping[str, Any] | None = None,
         generators: Mapping[str, Any] | None = None,
+        sanity: bool = True,
         config: Any = None,
     ) -> None:
         _check(accumulate=accumulate, clip=clip, precision=precision, better=better, patience=patience, epochs=epochs)
@@ -97,7 +101,7 @@ class Loop:
                 "evaluate= is a loader, and measure= does not say what to compute of its batches",
                 do='measure=lambda batch: {"loss": loss_fn(model(batch[0]), batch[1], reduction="none")}',
             )
-        self._is_unsaid = evaluate is UNSAID
+        self._is_unsaid, self._is_looked_at = evaluate is UNSAID, sanity
         self.models = dict(model) if isinstance(model, Mapping) else {"": model}
         optimizers = dict(optimizer) if isinstance(optimizer, Mapping) else {"": optimizer}
         schedulers, epoch_schedulers = _named(scheduler, "step"), _named(epoch_scheduler, "epoch")
@@ -171,6 +175,8 @@ class Loop:
                 stacklevel=2,
             )
         try:
+            if self._is_looked_at and self.checkpoint.restore() is None:
+                yield from self._look()
             for epoch in self.checkpoint.epochs(self._num_epochs):
                 if self.is_stopped:
                     return
@@ -221,7 +227,7 @@ class Loop:
                 epoch=epoch,
                 number=self.steps,
                 ids=None if info is None else tuple(info.sample_ids),
-                keep=lambda failed, reason: keep_batch(self.folder, failed, reason),
+                keep=self._keep,
             )
             self._check_modes()
             self._updates.enter()
@@ -234,6 +240,24 @@ class Loop:
                     f"the body of step {step.number} called neither step.update(loss) nor step.skip()",
                     why="the model would not learn from this batch, and nobody would notice",
                 )
+
+    def _keep(self, step: Step, reason: str) -> pathlib.Path:
+        return keep_batch(self.folder, step, reason)
+
+    def _look(self) -> Iterator[Step]:
+        sanity = Sanity(
+            self._updates,
+            self.checkpoint,
+            self.models,
+            make_step=lambda updates, batch: Step(
+                updates, batch, epoch=0, number=0, ids=None, keep=self._keep, is_trial=True
+            ),
+            evaluation=(self._evaluation, self._measure) if self.has_evaluation and self._measure else None,
+            metrics=self._metrics,
+        )
+        yield from sanity.trials()
+        for text in sanity.found:
+            warnings.warn(text, LoopWarning, stacklevel=3)
 
     def _check_modes(self) -> None:
         for name, model in self.models.items():

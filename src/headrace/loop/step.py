@@ -4,17 +4,23 @@ from __future__ import annotations
 
 import math
 import pathlib
-from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Any, Protocol
 
 from headrace.errors import ConfigurationError, NonFiniteLoss, SampleId
 
 if TYPE_CHECKING:
     import torch
 
-    from headrace.loop.updates import Updates
-
 __all__ = ["Step"]
+
+
+class TakesLoss(Protocol):
+    """What the loss of a body is handed to."""
+
+    def add(self, loss: torch.Tensor, values: Mapping[str, float]) -> None:
+        """Takes the loss of one batch, and further values of it."""
+        ...
 
 
 class Step:
@@ -22,13 +28,14 @@ class Step:
 
     def __init__(
         self,
-        updates: Updates,
+        updates: TakesLoss,
         batch: Any,
         *,
         epoch: int,
         number: int,
         ids: tuple[SampleId, ...] | None,
         keep: Callable[[Step, str], pathlib.Path],
+        is_trial: bool = False,
     ) -> None:
         self.batch = batch
         """What the loader delivered."""
@@ -38,6 +45,8 @@ class Step:
         """Optimizer steps done before this one."""
         self.ids = ids
         """Identities of the samples; None if the loader does not know them."""
+        self.is_trial = is_trial
+        """Whether this step is one of the look at a run before it begins: all that it changes is put back."""
         self.is_done = False
         """Whether `update` or `skip` was called."""
         self._updates = updates

@@ -73,12 +73,16 @@ class Updates:
 
     # Around the body.
 
-    def enter(self) -> None:
-        """Begins a body: autocast, and no exchange of gradients between ranks before the last batch of a step."""
+    def enter(self, *, is_trial: bool = False) -> None:
+        """Begins a body: autocast, and no exchange of gradients between ranks before the last batch of a step.
+
+        Args:
+            is_trial: Each batch is a step of its own.
+        """
         import torch
 
         self._within = contextlib.ExitStack()
-        if self.pending + 1 < self.accumulate:
+        if not is_trial and self.pending + 1 < self.accumulate:
             for model in self._models.values():
                 no_sync = getattr(model, "no_sync", None)
                 if no_sync is not None:
@@ -108,6 +112,30 @@ class Updates:
             self.state["sums"][name] = self.state["sums"].get(name, 0.0) + value
         if self.pending >= self.accumulate:
             self._step()
+
+    def try_out(self, loss: torch.Tensor, *, takes_step: bool) -> None:
+        """Backward and, if told to, a step: without accumulation, schedule, values and books."""
+        import torch
+
+        within, self._within = self._within, None
+        with within or contextlib.nullcontext(), torch.autocast(self._device_type, enabled=False):
+            loss.backward()  # type: ignore[no-untyped-call]
+        if takes_step:
+            if self._clip is not None:
+                torch.nn.utils.clip_grad_norm_(list(self._parameters()), self._clip)
+            self._is_ours = True
+            try:
+                for optimizer in self._optimizers:
+                    optimizer.step()
+                    optimizer.zero_grad()
+            finally:
+                self._is_ours = False
+
+    def use_initial_rates(self) -> None:
+        """Sets the learning rates that schedules begin to lower, or to warm up to."""
+        for optimizer in self._optimizers:
+            for group in optimizer.param_groups:
+                group["lr"] = group.get("initial_lr", group["lr"])
 
     def finish(self) -> None:
         """Takes the step of a begun accumulation: the epoch is over."""

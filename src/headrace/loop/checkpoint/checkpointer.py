@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import datetime as dt
 import logging
 import os
@@ -35,7 +36,7 @@ from headrace.loop.checkpoint.place import Place
 from headrace.loop.checkpoint.position import position_of
 from headrace.loop.checkpoint.promise import Restored, promise_of
 from headrace.loop.checkpoint.ranks import Ranks
-from headrace.loop.checkpoint.repeat import Repeat, repeat
+from headrace.loop.checkpoint.repeat import Repeat, difference, repeat
 from headrace.loop.checkpoint.saved import Saved, write_checkpoint, write_part
 from headrace.loop.checkpoint.writer import Writer, copied
 
@@ -149,6 +150,7 @@ class Checkpointer:
         self._saved: Saved | None = None
         self._attempted: int | None = None
         self._attempts = 0
+        self._random_before: Any = None
         self._repeats: bool | None = None
         # Last: from here on `close` is owed.
         self._word = self._ranks.from_first(self._opened() if self._ranks.is_first else None)
@@ -308,6 +310,40 @@ class Checkpointer:
         found = repeat([part for part in self._parts if part is not self._place], step, batches)
         self._repeats = found.is_exact
         return found
+
+    # Trying out.
+
+    def snapshot(self) -> list[Any]:
+        """Returns a copy of all parts as they are now, in the order of loading."""
+        return [copied(part.state()) for part in self._parts]
+
+    @contextlib.contextmanager
+    def put_back(self) -> Iterator[Callable[[], None]]:
+        """Within the block anything may be tried; at its end all parts are as they were. Yields what does so meanwhile."""
+        before = self.snapshot()
+
+        def again() -> None:
+            for part, state in zip(self._parts, before, strict=True):
+                part.load(copied(state))
+
+        self._random_before = before[-1]
+        try:
+            yield again
+        finally:
+            again()
+
+    def same_random(self) -> None:
+        """Sets random state to what it was at the beginning of `put_back`."""
+        self._parts[-1].load(copied(self._random_before))
+
+    def first_difference(self, one: Sequence[Any], other: Sequence[Any]) -> str | None:
+        """Returns the name of the first item in which two snapshots differ, the place of the loader left out."""
+        which = [number for number, part in enumerate(self._parts) if part is not self._place]
+        return difference([self._parts[k] for k in which], [one[k] for k in which], [other[k] for k in which])
+
+    def note_repeats(self, *, is_exact: bool) -> None:
+        """Keeps in later checkpoints whether steps repeat."""
+        self._repeats = is_exact
 
     def wait(self) -> None:
         """Returns when the checkpoint that is being written is on the disk.

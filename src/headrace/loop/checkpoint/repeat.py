@@ -12,7 +12,7 @@ from headrace.loop.checkpoint.parts import Part
 from headrace.loop.checkpoint.tree import leaves
 from headrace.loop.checkpoint.writer import copied
 
-__all__ = ["Repeat", "repeat"]
+__all__ = ["Repeat", "difference", "repeat"]
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
@@ -51,7 +51,7 @@ def repeat(parts: Sequence[Part], step: Callable[[Any], Any], batches: Sequence[
         first = list(_states(parts, step, batches))
         _load(parts, before)
         for number, (one, other) in enumerate(zip(first, _states(parts, step, batches), strict=True)):
-            if (item := _difference(parts, one, other)) is not None:
+            if (item := difference(parts, one, other)) is not None:
                 _load(parts, before)
                 return Repeat(
                     is_exact=False,
@@ -77,7 +77,8 @@ def _load(parts: Sequence[Part], states: Sequence[Any]) -> None:
         part.load(copied(state))  # what is loaded may be taken over, and changed by the next step
 
 
-def _difference(parts: Sequence[Part], one: Sequence[Any], other: Sequence[Any]) -> str | None:
+def difference(parts: Sequence[Part], one: Sequence[Any], other: Sequence[Any]) -> str | None:
+    """Returns the name of the first item in which two states of parts differ; None: in none."""
     for part, here, there in zip(parts, one, other, strict=True):
         for (path, value), (_, again) in zip(leaves(here), leaves(there), strict=True):
             if not _same(value, again):
