@@ -232,7 +232,7 @@ def digest(value: Any) -> str:
     def add(one):
         if isinstance(one, torch.Tensor):
             text(repr((one.dtype, tuple(one.shape))))
-            state.update(one.detach().contiguous().numpy().tobytes())
+            state.update(one.detach().cpu().contiguous().numpy().tobytes())
         elif isinstance(one, collections.abc.Mapping):
             for key, item in one.items():
                 text(repr(key))

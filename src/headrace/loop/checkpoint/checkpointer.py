@@ -38,7 +38,7 @@ from headrace.loop.checkpoint.promise import Restored, promise_of
 from headrace.loop.checkpoint.ranks import Ranks
 from headrace.loop.checkpoint.repeat import Repeat, difference, repeat
 from headrace.loop.checkpoint.saved import Saved, write_checkpoint, write_part
-from headrace.loop.checkpoint.writer import Writer, copied
+from headrace.loop.checkpoint.writer import Copier, Writer, copied
 
 if TYPE_CHECKING:
     import torch
@@ -142,6 +142,7 @@ class Checkpointer:
             Randomness(generators or {}),
         )
         self._writer = Writer() if background else None
+        self._copier = Copier()
         self._config = config
         self._git = git_revision()  # of the code that runs: the files may be edited while it does
         self._loader = loader
@@ -269,7 +270,7 @@ class Checkpointer:
         mine = {part.name: state for part, state in parts.items() if part.is_per_rank}
         if self._writer is not None:
             self._writer.wait()
-            shared, mine = copied((shared, mine))
+            shared, mine = self._copier.copied((shared, mine))
         manifest = self._manifest(metric, reason)
         self._cadence.note_saved()
         self._attempted, self._place.is_changed = self.steps, False
