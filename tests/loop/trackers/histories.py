@@ -84,6 +84,9 @@ def records_of_wandb(path):
 
 
 def read_wandb(folder):
+    import wandb
+
+    wandb.teardown()  # a moment after `finish`, its process still writes
     found = {}
     for path in sorted(folder.glob("wandb/offline-run-*/run-*.wandb")):
         for record in records_of_wandb(path):
@@ -96,13 +99,19 @@ def read_wandb(folder):
 
 
 def _wandb_ids(folder):
-    return {path.name.rsplit("-", 1)[1] for path in folder.glob("wandb/**/offline-run-*")}
+    return {path.name.split("-")[3] for path in folder.glob("wandb/**/offline-run-*")}
 
 
 KEPT = [
     Kept("jsonl", track.jsonl, read_jsonl, lambda folder: {str(path) for path in folder.glob("*.jsonl")}),
     Kept("tensorboard", track.tensorboard, read_tensorboard, lambda folder: {"its folder"}, "tensorboard"),
-    Kept("mlflow", track.mlflow, read_mlflow, lambda folder: {run.info.run_id for run in _mlflow_runs(folder)[1]}, "mlflow"),
+    Kept(
+        "mlflow",
+        track.mlflow,
+        read_mlflow,
+        lambda folder: {run.info.run_id for run in _mlflow_runs(folder)[1]},
+        "mlflow",
+    ),
     Kept("wandb", lambda: track.wandb("headrace-tests", mode="offline"), read_wandb, _wandb_ids, "wandb"),
 ]
 
@@ -110,5 +119,3 @@ KEPT = [
 def value(name, step):
     """What every attempt logs of a step: a number that float32 holds, too."""
     return {"loss": 1 / 2**step, "acc/top 1": step / 8, "wait %": 0.5, "wait percent": 0.5}[name]
-
-

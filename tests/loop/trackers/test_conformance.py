@@ -36,6 +36,7 @@ def kept(request, monkeypatch, tmp_path):
     request.param.skip_if_missing()
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("WANDB_MODE", "offline")
+    monkeypatch.setenv("WANDB_CONSOLE", "off")  # it wraps streams that pytest takes away
     monkeypatch.delenv("MLFLOW_TRACKING_URI", raising=False)
     yield request.param
     if request.param.needs == "wandb":

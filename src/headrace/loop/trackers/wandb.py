@@ -23,6 +23,9 @@ from headrace.loop.trackers.tracker import RunInfo
 
 __all__ = ["WandB"]
 
+_OPEN: dict[str, Any] = {}
+"""W&B's runs of this process that were not finished, by id: it refuses to open one twice, as a notebook may ask for."""
+
 
 class WandB:
     """Logs to Weights & Biases: one row for each call, with the step as a value and as the axis of all charts.
@@ -63,6 +66,8 @@ class WandB:
         """Makes a run, or goes on with it, and gives W&B what a kill took."""
         import wandb
 
+        if (forgotten := _OPEN.pop(self._id, None)) is not None:
+            forgotten.finish(exit_code=1)
         place = run.folder / "wandb"
         self._resumed_at = run.resumed_at
         self._history = History(place / f"given-{self._id}.jsonl")
@@ -80,6 +85,7 @@ class WandB:
             resume="allow" if mode == "online" else None,
             reinit="create_new",
         )
+        _OPEN[self._id] = self._run
         self._run.config.update(plain({**run.config, "facts": run.facts}), allow_val_change=True)
         self._run.define_metric("step", hidden=True)
         self._run.define_metric("*", step_metric="step")
@@ -107,9 +113,10 @@ class WandB:
         self._give_file(path, name)
 
     def finish(self, status: str) -> None:
-        """Returns when W&B has everything, or has written it."""
+        """Ends the run: online, everything has arrived; offline, W&B's process writes the rest within moments."""
         active, history = self._started()
         history.close()
+        _OPEN.pop(self._id, None)
         active.finish(exit_code=0 if status == "finished" else 1)
         self._run = None
 
@@ -152,7 +159,8 @@ def _mode_here(place: pathlib.Path) -> str:
     if settings.mode != "online":  # `wandb offline` in this folder
         return str(settings.mode)
     server = urllib.parse.urlsplit(settings.base_url)
-    if not (settings.api_key or os.environ.get("WANDB_IDENTITY_TOKEN_FILE") or _is_in_netrc(server.hostname or "")):
+    keys = settings.api_key, os.environ.get("WANDB_API_KEY"), os.environ.get("WANDB_IDENTITY_TOKEN_FILE")
+    if not any(keys) and not _is_in_netrc(server.hostname or ""):
         lack = "there is no API key (wandb login)"
     elif not _is_reached(server):
         lack = f"{server.hostname} cannot be reached"
