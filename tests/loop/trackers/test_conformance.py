@@ -135,6 +135,20 @@ def test_sigkill_between_two_steps_loses_nothing_that_a_checkpoint_holds(kept, t
 
 
 @foreign
+@pytest.mark.slow
+def test_what_was_logged_before_the_checkpoint_can_be_read_once_it_has_the_state(kept, tmp_path):
+    if kept.name == "wandb":
+        pytest.skip(
+            "its own process writes when it likes; the history of its own that the tracker keeps makes up for it"
+        )
+    tracker = kept.make()
+    tracker.start(run_info(tmp_path))
+    log(tracker, range(1, 201), names=("wait percent",))
+    tracker.state_dict()
+    assert [step for step, _ in kept.read(tmp_path)["wait percent"]] == list(range(1, 201))
+
+
+@foreign
 def test_values_may_be_tensors_arrays_integers_and_no_numbers_at_all(kept, tmp_path):
     tracker = kept.make()
     tracker.start(run_info(tmp_path))

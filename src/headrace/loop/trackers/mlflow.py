@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import json
 import pathlib
 import posixpath
@@ -203,8 +204,13 @@ def _dataset(data: Mapping[str, Any]) -> Any:
 
 
 def _monitor(run_id: str | None, uri: str, *, goes_on: bool) -> Any:
+    import mlflow
     from mlflow.system_metrics.system_metrics_monitor import SystemMetricsMonitor
 
-    monitor = SystemMetricsMonitor(run_id, resume_logging=goes_on, tracking_uri=uri)
+    if "tracking_uri" in inspect.signature(SystemMetricsMonitor).parameters:
+        monitor = SystemMetricsMonitor(run_id, resume_logging=goes_on, tracking_uri=uri)
+    else:  # older versions ask the whole program's setting
+        mlflow.set_tracking_uri(uri)
+        monitor = SystemMetricsMonitor(run_id, resume_logging=goes_on)
     monitor.start()
     return monitor
