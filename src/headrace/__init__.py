@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from headrace.engine.source.manifest import Manifest
     from headrace.engine.transfer import Normalize
     from headrace.engine.transform import image
+    from headrace.loop import track
     from headrace.loop.checkpoint import Checkpointer
     from headrace.loop.loop import Loop
 
@@ -49,6 +50,7 @@ _HOME = {
     "measure": "headrace.doctor.front",
     "table": "headrace.engine.plan",
     "tokens": "headrace.engine.plan",
+    "track": "headrace.loop.track",
     "tune": "headrace.doctor.front",
     "watch": "headrace.doctor.watch.block",
 }
@@ -74,6 +76,7 @@ __all__ = [
     "measure",
     "table",
     "tokens",
+    "track",
     "tune",
     "watch",
 ]
@@ -86,7 +89,7 @@ def __getattr__(name: str) -> Any:
     import importlib
 
     module = importlib.import_module(_HOME[name])
-    value = module if name == "image" else getattr(module, name)  # a room of its own behind the front door
+    value = module if name in {"image", "track"} else getattr(module, name)  # rooms of their own behind the front door
     globals()[name] = value
     return value
 

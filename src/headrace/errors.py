@@ -30,6 +30,7 @@ Warnings (the engine goes on, but the data may not be what is wanted):
     CheckpointWarning             a checkpoint was passed over, or could not be written   (UserWarning)
     LoopWarning                   a training run lacks something that most need          (UserWarning)
     DuplicateDataWarning          workers of a stream begin with the same batch           (UserWarning)
+    TrackerWarning                a history is not kept where, or as, it was meant        (UserWarning)
 
 A failure of the user's own code is *not* in this tree: it keeps its own type and gains a note (`annotate`) that says
 where it happened and how to replay it. Every message has up to four parts: what (first line), where, why, do.
@@ -69,6 +70,7 @@ __all__ = [
     "StuckWorker",
     "TargetError",
     "TooManyRefused",
+    "TrackerWarning",
     "Where",
     "WorkerDied",
     "WorkerFailure",
@@ -287,6 +289,10 @@ class LoopWarning(UserWarning):
 
 class DuplicateDataWarning(UserWarning):
     """Workers of a stream begin with the same batch: it probably yields everything in every worker."""
+
+
+class TrackerWarning(UserWarning):
+    """A tracker failed, or keeps the history elsewhere than it was told to; training goes on."""
 
 
 def annotate(error: BaseException, where: Where, *, do: str | Iterable[str] | None = None) -> None:
