@@ -358,3 +358,13 @@ def test_an_optimizer_of_another_model_is_refused(tmp_path):
 def test_an_iterator_is_no_loader(tmp_path):
     with pytest.raises(hr.errors.ConfigurationError, match="list_iterator is an iterator: it ends once"):
         hr.Checkpointer(tmp_path, model=torch.nn.Linear(2, 2), loader=iter([1]))
+
+
+@pytest.mark.parametrize("background", [True, False])
+def test_a_state_that_is_no_data_is_refused_at_once_by_its_path(tmp_path, background):
+    run = Run(tmp_path, background=background)
+    run.history["model"] = run.net
+    with pytest.raises(CheckpointError, match=r"values\['history'\]\['model'\] is of type tests.loop.sensitive.Net"):
+        run.checkpoint.save()
+    run.checkpoint.close()
+    assert not list(tmp_path.glob("step-*"))

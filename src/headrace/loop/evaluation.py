@@ -13,9 +13,9 @@ from typing import TYPE_CHECKING, Any
 from headrace.engine.batch import leading_size
 from headrace.engine.loader import DataLoader
 from headrace.errors import ConfigurationError, DataError
+from headrace.loop.checkpoint.copies import copied
 from headrace.loop.checkpoint.parts import Models, Modes, Randomness
 from headrace.loop.checkpoint.ranks import Ranks
-from headrace.loop.checkpoint.writer import copied
 
 if TYPE_CHECKING:
     import torch

@@ -6,15 +6,20 @@ import logging
 import os
 import pathlib
 import warnings
-from collections.abc import Generator, Iterator, Mapping
+from collections.abc import Generator, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from headrace.errors import ConfigurationError, LoopWarning
+from headrace.loop.books import Books
 from headrace.loop.checkpoint import Checkpointer, Restored
+from headrace.loop.checkpoint.environment import environment_here, git_revision
+from headrace.loop.checkpoint.ranks import this_rank
 from headrace.loop.evaluation import Measure, evaluate
+from headrace.loop.pace import Pace
 from headrace.loop.replay import keep_batch
 from headrace.loop.sanity import Sanity
 from headrace.loop.step import Step
+from headrace.loop.trackers import JsonLines, RunInfo, Tracker
 from headrace.loop.updates import PRECISIONS, Updates
 
 if TYPE_CHECKING:
@@ -62,7 +67,10 @@ class Loop:
         generators: Random generators of one's own, by name.
         sanity: Look at the run before it begins, up to 20 s: trial steps (`step.is_trial`) for the body, whose effects on all
             that is saved are put back. What is found is a LoopWarning. Default True; a run that goes on is not looked at.
-        config: The run's settings, as plain values.
+        trackers: What keeps the history (`hr.track`). Default: JSON lines, `history.jsonl` in the folder.
+        log_every: Optimizer steps between two entries of loss, learning rate and the like. Default 10: a person looks at
+            curves, and some trackers take milliseconds for an entry.
+        config: The run's settings, as plain values; kept by checkpoints and trackers.
 
     Raises:
         ConfigurationError: arguments that cannot work, alone or together.
@@ -92,6 +100,8 @@ class Loop:
         extra: Mapping[str, Any] | None = None,
         generators: Mapping[str, Any] | None = None,
         sanity: bool = True,
+        trackers: Sequence[Tracker] | None = None,
+        log_every: int = 10,
         config: Any = None,
     ) -> None:
         _check(accumulate=accumulate, clip=clip, precision=precision, better=better, patience=patience, epochs=epochs)
@@ -122,6 +132,10 @@ class Loop:
             scaler=scaler,
         )
         self._updates.on_step = self._after_step
+        self._is_begun = False
+        self._log_every, self._config = log_every, config
+        self._pace = Pace()
+        self._books = Books([JsonLines()] if trackers is None else trackers, is_kept_here=this_rank() == 0)
         self._counters: dict[str, Any] = {"evaluations": 0, "without_better": 0, "is_stopped": False}
         self.checkpoint = Checkpointer(
             self.folder / "checkpoints",
@@ -130,7 +144,12 @@ class Loop:
             scheduler={**schedulers, **epoch_schedulers},
             scaler=scaler,
             loader=train,
-            extra={**(extra or {}), "loop": self._counters, "loop_updates": self._updates.state},
+            extra={
+                **(extra or {}),
+                "loop": self._counters,
+                "loop_updates": self._updates.state,
+                "loop_trackers": self._books,
+            },
             generators=generators,
             every=every,
             every_s=every_s,
@@ -174,19 +193,27 @@ class Loop:
                 LoopWarning,
                 stacklevel=2,
             )
+        status = "failed"
         try:
-            if self._is_looked_at and self.checkpoint.restore() is None:
+            if not self._is_begun and self.checkpoint.restore() is None and self._is_looked_at:
                 yield from self._look()
+            self._is_begun = True
+            self._books.start(self._info())
             for epoch in self.checkpoint.epochs(self._num_epochs):
                 if self.is_stopped:
-                    return
+                    break
                 if self.checkpoint.batch == 0:
                     for model in self.models.values():
                         model.train()
                 yield from self._steps(epoch)
                 self._end_epoch()
+            status = "finished"
+        except GeneratorExit:
+            status = "killed"  # the loop over the steps was left: by a break, or by an error in its body
+            raise
         finally:
             self._updates.leave()
+            self._books.finish(status)
 
     def evaluate(
         self, measure: Measure | None = None, loader: Any = None, metrics: Mapping[str, Any] | None = None
@@ -219,7 +246,7 @@ class Loop:
     # Within.
 
     def _steps(self, epoch: int) -> Iterator[Step]:
-        for batch in self.checkpoint.batches():
+        for batch in self._pace.timed(self.checkpoint.batches()):
             info = getattr(self.train, "last", None)
             step = Step(
                 self._updates,
@@ -269,7 +296,29 @@ class Loop:
                 )
 
     def _after_step(self) -> None:
+        # Into the books first: what a checkpoint keeps of the histories then includes the step that it is of.
+        step = self.steps + 1
+        if step % self._log_every == 0:
+            self._books.log({**self._updates.values, "epoch": self.epoch, **self._pace.values()}, step)
         self.checkpoint.step()
+
+    def _info(self) -> RunInfo:
+        parameters = [one for model in self.models.values() for one in model.parameters()]
+        contract = getattr(self.train, "contract", None)
+        return RunInfo(
+            name=self.folder.name,
+            folder=self.folder,
+            config=self._config if isinstance(self._config, Mapping) else {"config": self._config},
+            facts={
+                "environment": environment_here(self.checkpoint.ranks.world_size),
+                "git": git_revision(),
+                "data": self.checkpoint.data,
+                "contract": None if contract is None else str(contract),
+                "parameters": sum(one.numel() for one in parameters),
+                "trained_parameters": sum(one.numel() for one in parameters if one.requires_grad),
+            },
+            resumed_at=None if self.restored is None else self.steps,
+        )
 
     def _end_epoch(self) -> None:
         self._updates.finish()
@@ -277,6 +326,7 @@ class Loop:
         if self.has_evaluation:
             values = self.evaluate()
             self.history.append(values)
+            self._books.log({f"evaluation/{name}": value for name, value in values.items()}, self.steps)
             self._judge(values)
         for scheduler in self._epoch_schedulers.values():
             takes_value = type(scheduler).__name__ == "ReduceLROnPlateau"

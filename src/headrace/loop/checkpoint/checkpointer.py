@@ -17,8 +17,9 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
 
 from headrace.errors import CheckpointError, CheckpointWarning, ConfigurationError
-from headrace.loop.checkpoint import files
+from headrace.loop.checkpoint import files, tree
 from headrace.loop.checkpoint.cadence import Cadence, Signals
+from headrace.loop.checkpoint.copies import Copier, copied
 from headrace.loop.checkpoint.environment import environment_here, git_revision, numerical_differences
 from headrace.loop.checkpoint.folder import CheckpointFolder
 from headrace.loop.checkpoint.manifest import FORMAT, Manifest
@@ -38,7 +39,7 @@ from headrace.loop.checkpoint.promise import Restored, promise_of
 from headrace.loop.checkpoint.ranks import Ranks
 from headrace.loop.checkpoint.repeat import Repeat, difference, repeat
 from headrace.loop.checkpoint.saved import Saved, write_checkpoint, write_part
-from headrace.loop.checkpoint.writer import Copier, Writer, copied
+from headrace.loop.checkpoint.writer import Writer
 
 if TYPE_CHECKING:
     import torch
@@ -182,6 +183,11 @@ class Checkpointer:
         return self._place.best_metric
 
     @property
+    def data(self) -> dict[str, Any]:
+        """Identity of the data, as far as the loader says it: its fingerprint."""
+        return self._place.data()
+
+    @property
     def ranks(self) -> Ranks:
         """The ranks of the run."""
         return self._ranks
@@ -263,14 +269,13 @@ class Checkpointer:
         if epoch_done:
             self._place.leave_batches()
         metric_is_best = self._place.note_metric(metric)
-        parts = {part: part.state() for part in self._parts}
-        shared = (
-            {part.name: state for part, state in parts.items() if not part.is_per_rank} if self._ranks.is_first else {}
-        )
-        mine = {part.name: state for part, state in parts.items() if part.is_per_rank}
+        here = [part for part in self._parts if part.is_per_rank or self._ranks.is_first]
+        splits = {part.name: tree.split(part.state(), part.name) for part in here}
         if self._writer is not None:
             self._writer.wait()
-            shared, mine = self._copier.copied((shared, mine))
+            splits = self._copied(splits)
+        shared = {part.name: splits[part.name] for part in here if not part.is_per_rank}
+        mine = {part.name: splits[part.name] for part in here if part.is_per_rank}
         manifest = self._manifest(metric, reason)
         self._cadence.note_saved()
         self._attempted, self._place.is_changed = self.steps, False
@@ -457,6 +462,13 @@ class Checkpointer:
             return path, self._folder.good(path)
         except CheckpointError as error:
             return error
+
+    def _copied(self, splits: Mapping[str, tree.Split]) -> dict[str, tree.Split]:
+        """The same with copies of the tensors, whose names begin with that of their part."""
+        together = self._copier.copied({name: one for _, tensors in splits.values() for name, one in tensors.items()})
+        return {
+            part: (skeleton, {name: together[name] for name in tensors}) for part, (skeleton, tensors) in splits.items()
+        }
 
     def _manifest(self, metric: float | None, reason: str) -> Manifest:
         return Manifest(

@@ -22,28 +22,37 @@ from headrace.errors import CheckpointError, DamagedCheckpoint
 from headrace.loop.checkpoint import tree
 from headrace.loop.checkpoint.manifest import NAME, FileRecord, Manifest, decode, encode
 
-__all__ = ["check", "read", "read_manifest", "write", "write_manifest"]
+__all__ = ["check", "read", "read_manifest", "write", "write_manifest", "write_split"]
 
 SUM = "manifest.sha256"
 
 
 def write(folder: pathlib.Path, stem: str, parts: Mapping[str, Any]) -> tuple[FileRecord, ...]:
+    """Writes parts as `write_split` does.
+
+    Raises:
+        CheckpointError: a value is no data.
+        OSError: the disk is full, ...
+    """
+    return write_split(folder, stem, {name: tree.split(value, name) for name, value in parts.items()})
+
+
+def write_split(folder: pathlib.Path, stem: str, parts: Mapping[str, tree.Split]) -> tuple[FileRecord, ...]:
     """Writes parts as `<stem>.json` and, for each part with tensors, `<part>.safetensors`; syncs each file to the disk.
 
     Args:
         folder: Where to; it exists.
         stem: "state", or "rank-0": then the tensors of all parts are one file, `rank-0.safetensors`.
-        parts: Name of a part to its value, made of what `tree.split` takes.
+        parts: Name of a part to its value, as `tree.split` takes it apart.
 
     Raises:
-        CheckpointError: a value is no data.
         OSError: the disk is full, ...; what was written by then lies in the folder.
     """
     skeletons: dict[str, Any] = {}
     together: dict[str, Any] = {}
     records = []
-    for name, value in parts.items():
-        skeletons[name], tensors = tree.split(value, name)
+    for name, (skeleton, tensors) in parts.items():
+        skeletons[name] = skeleton
         if stem != "state":
             together.update(tensors)
         elif tensors:

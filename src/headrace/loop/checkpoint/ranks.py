@@ -4,7 +4,14 @@ from __future__ import annotations
 
 from typing import Any
 
-__all__ = ["Ranks"]
+__all__ = ["Ranks", "this_rank"]
+
+
+def this_rank() -> int:
+    """Returns the number of this process among those of `torch.distributed`; 0 where that is not in use."""
+    import torch.distributed as dist
+
+    return dist.get_rank() if dist.is_available() and dist.is_initialized() else 0
 
 
 class Ranks:

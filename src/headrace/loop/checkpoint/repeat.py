@@ -8,9 +8,9 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
+from headrace.loop.checkpoint.copies import copied
 from headrace.loop.checkpoint.parts import Part
 from headrace.loop.checkpoint.tree import leaves
-from headrace.loop.checkpoint.writer import copied
 
 __all__ = ["Repeat", "difference", "repeat"]
 

@@ -7,7 +7,6 @@ import os
 import pathlib
 import time
 from collections.abc import Mapping
-from typing import Any
 
 import msgspec
 
@@ -15,6 +14,7 @@ from headrace.errors import CheckpointError
 from headrace.loop.checkpoint import files
 from headrace.loop.checkpoint.folder import CheckpointFolder
 from headrace.loop.checkpoint.manifest import FileRecord, Manifest
+from headrace.loop.checkpoint.tree import Split
 
 __all__ = ["Saved", "write_checkpoint", "write_part"]
 
@@ -42,8 +42,8 @@ def write_checkpoint(
     manifest: Manifest,
     *,
     word: str,
-    shared: Mapping[str, Any],
-    mine: Mapping[str, Any],
+    shared: Mapping[str, Split],
+    mine: Mapping[str, Split],
     is_best: bool,
     pause_s: float,
 ) -> Saved:
@@ -59,12 +59,12 @@ def write_checkpoint(
         pause_s: Seconds that the training stood still for it so far.
 
     Raises:
-        CheckpointError: a value is no data; another rank did not write its part.
+        CheckpointError: another rank did not write its part.
         OSError: it cannot be written; nothing of it is left.
     """
     started = time.perf_counter()
     with folder.adding(manifest.step, word) as (place, done):
-        records = [*files.write(place, "rank-0", mine), *files.write(place, "state", shared)]
+        records = [*files.write_split(place, "rank-0", mine), *files.write_split(place, "state", shared)]
         for rank in range(1, manifest.world_size):
             records += _part_of(place, rank)
         files.write_manifest(place, msgspec.structs.replace(manifest, files=tuple(records)))
@@ -81,16 +81,15 @@ def write_checkpoint(
     )
 
 
-def write_part(folder: CheckpointFolder, *, word: str, mine: Mapping[str, Any], rank: int) -> None:
+def write_part(folder: CheckpointFolder, *, word: str, mine: Mapping[str, Split], rank: int) -> None:
     """Writes the part of another rank than 0, and says that it is there.
 
     Raises:
-        CheckpointError: a value is no data.
         OSError: it cannot be written.
     """
     place = folder.place(word)
     try:
-        said = msgspec.json.encode(files.write(place, f"rank-{rank}", mine))
+        said = msgspec.json.encode(files.write_split(place, f"rank-{rank}", mine))
     except Exception as error:
         said = msgspec.json.encode(f"{type(error).__name__}: {error}")
         raise

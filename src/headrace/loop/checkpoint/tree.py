@@ -20,18 +20,20 @@ from headrace.errors import CheckpointError
 if TYPE_CHECKING:
     import torch
 
-__all__ = ["Leaf", "join", "leaves", "split"]
+__all__ = ["Leaf", "Split", "join", "leaves", "split"]
 
 Leaf = tuple[tuple[Any, ...], Any]
 """(path of keys and places from the root, value)."""
 
+Split = tuple[Any, dict[str, "torch.Tensor"]]
+"""(skeleton, tensors by name): a nested value taken apart."""
 TAG = "$"
 """A JSON object with this one key stands for what JSON has no word for; the value is [kind, content]."""
 
 KINDS_OF_MAPPING: dict[type, str] = {collections.OrderedDict: "ordered", collections.Counter: "counter"}
 
 
-def split(value: Any, name: str) -> tuple[Any, dict[str, torch.Tensor]]:
+def split(value: Any, name: str) -> Split:
     """Returns the skeleton of a value and its tensors, whose names begin with `name`.
 
     A tensor that occurs twice (tied weights: same memory, shape, strides and type) is listed once, under the first name.

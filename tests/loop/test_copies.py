@@ -2,35 +2,39 @@
 
 import collections
 
+import pytest
 import torch
 from hypothesis import given
-from tests.loop.test_tree import same, values
+from hypothesis import strategies as st
+from tests.loop.test_tree import TENSORS, same, values
 
-from headrace.loop.checkpoint.writer import Copier, copied
+from headrace.errors import CheckpointError
+from headrace.loop.checkpoint.copies import Copier, copied
 
 
 @given(values)
 def test_a_copy_is_what_it_is_a_copy_of(value):
-    copier = Copier()
-
     assert same(copied(value), value)
-    assert same(copier.copied(value), value)
-    assert same(copier.copied(value), value)
+
+
+@given(st.lists(st.dictionaries(st.text(), st.sampled_from(TENSORS)), max_size=4))
+def test_memory_that_is_used_again_holds_what_was_copied_last(states):
+    copier = Copier()
+    for state in states:
+        assert same(copier.copied(state), state)
 
 
 def test_a_copy_does_not_change_with_the_original():
     state = {"a": torch.zeros(3), "b": [torch.ones(2, 2).T, {"c": [1]}], "d": collections.OrderedDict(x=torch.zeros(1))}
-    made = Copier().copied(state)
+    made = copied(state)
     state["a"].add_(1)
     state["b"][0].add_(1)
     state["b"][1]["c"].append(2)
     state["d"]["x"].add_(1)
 
-    assert same(
-        made,
-        {"a": torch.zeros(3), "b": [torch.ones(2, 2).T, {"c": [1]}], "d": {"x": torch.zeros(1)}}
-        | {"d": collections.OrderedDict(x=torch.zeros(1))},
-    )
+    assert same(made["a"], torch.zeros(3))
+    assert same(made["b"], [torch.ones(2, 2).T, {"c": [1]}])
+    assert same(made["d"], collections.OrderedDict(x=torch.zeros(1)))
 
 
 def test_one_tensor_under_two_names_is_copied_once():
@@ -55,3 +59,8 @@ def test_memory_of_what_is_gone_is_not_kept():
     copier.copied({"a": torch.rand(5)})
 
     assert [form[0] for form in copier._kept] == [(5,)]
+
+
+def test_what_is_no_data_is_refused():
+    with pytest.raises(CheckpointError, match="which is no data"):
+        copied({"a": object()})
