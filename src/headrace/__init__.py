@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from headrace.engine.transfer import Normalize
     from headrace.engine.transform import image
     from headrace.loop.checkpoint import Checkpointer
+    from headrace.loop.versions import data_version
 
 _HOME = {
     "Checkpointer": "headrace.loop.checkpoint",
@@ -41,6 +42,7 @@ _HOME = {
     "Skip": "headrace.engine.failures",
     "arrays": "headrace.engine.plan",
     "compare": "headrace.doctor.front",
+    "data_version": "headrace.loop.versions",
     "diagnose": "headrace.doctor.front",
     "folder": "headrace.engine.plan",
     "image": "headrace.engine.transform.image",
@@ -64,6 +66,7 @@ __all__ = [
     "Skip",
     "arrays",
     "compare",
+    "data_version",
     "diagnose",
     "errors",
     "folder",

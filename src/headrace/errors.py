@@ -15,7 +15,8 @@ The tree:
     │   ├── CollateError          samples do not join into one batch
     │   ├── TooManyRefused        the budget of an error policy is spent
     │   ├── EmptyBatch            every sample of a batch was refused
-    │   └── LedgerError           the epoch equation does not hold
+    │   ├── LedgerError           the epoch equation does not hold
+    │   └── DataVersionError      the data on the disk are not the version that is recorded
     ├── GlobalRandomness          code that draws from global generators met threads
     ├── WorkerFailure
     │   ├── WorkerDied            a worker process ended without an answer
@@ -53,6 +54,7 @@ __all__ = [
     "ContractViolation",
     "DamagedCheckpoint",
     "DataError",
+    "DataVersionError",
     "DuplicateDataWarning",
     "EmptyBatch",
     "GlobalRandomness",
@@ -239,6 +241,10 @@ class EmptyBatch(DataError):
 
 class LedgerError(DataError):
     """Delivered, skipped and dropped samples do not add up to what was planned."""
+
+
+class DataVersionError(DataError):
+    """The data are missing, not fetched, or not the version that DVC or git-lfs record; says the command that mends it."""
 
 
 class GlobalRandomness(HeadraceError):

@@ -38,6 +38,8 @@ from headrace.loop.checkpoint.ranks import Ranks
 from headrace.loop.checkpoint.repeat import Repeat, repeat
 from headrace.loop.checkpoint.saved import Saved, write_checkpoint, write_part
 from headrace.loop.checkpoint.writer import Writer, copied
+from headrace.loop.versions.same_data import as_plain, differences
+from headrace.loop.versions.version import DataVersion
 
 if TYPE_CHECKING:
     import torch
@@ -82,6 +84,8 @@ class Checkpointer:
         background: Write beside the training, from a copy in main memory. Default True; False blocks, without a copy.
         signals: Signals after which a save is made at the next `step`. SIGTERM then ends the process as usual.
         config: The run's settings, as plain values; kept in the manifest for people.
+        data: Version of the data: what `headrace.data_version` returned, several of them by name, or plain values of one's
+            own. Kept in the manifest; a run that goes on with other data is told so, and is CLOSE.
 
     Raises:
         ConfigurationError: an argument cannot work; an optimizer trains parameters of no model given.
@@ -106,6 +110,7 @@ class Checkpointer:
         background: bool = True,
         signals: Iterable[signal.Signals] = (signal.SIGTERM, signal.SIGUSR1),
         config: Any = None,
+        data: DataVersion | Mapping[str, Any] | None = None,
     ) -> None:
         if keep < 1:
             raise ConfigurationError(f"keep={keep}: at least the newest checkpoint must stay")
@@ -142,6 +147,7 @@ class Checkpointer:
         )
         self._writer = Writer() if background else None
         self._config = config
+        self._data = {} if data is None else as_plain(data)
         self._git = git_revision()  # of the code that runs: the files may be edited while it does
         self._loader = loader
         self._restored: Restored | None = None
@@ -350,7 +356,7 @@ class Checkpointer:
         rank = self._ranks.rank if self._ranks.rank < manifest.world_size else 0
         mine = files.read(path, f"rank-{rank}")
         self._place.check_ranks(manifest.world_size, self._ranks.world_size)
-        lost: list[str] = []
+        lost = differences(manifest.data.get("version") or {}, self._data)
         self._repeats = manifest.repeats
         differs = ["the steps do not repeat: tried twice, they gave other bits"] if manifest.repeats is False else []
         differs += numerical_differences(manifest.environment, environment_here(self._ranks.world_size))
@@ -420,7 +426,7 @@ class Checkpointer:
             metric=metric,
             repeats=self._repeats,
             config=self._config,
-            data=self._place.data(),
+            data={**self._place.data(), **({"version": self._data} if self._data else {})},
         )
 
     def _write_here(self, write: Any) -> None:

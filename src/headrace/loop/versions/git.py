@@ -1,0 +1,35 @@
+"""Asks git. No git, no repository, or no answer in time: no error."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+
+__all__ = ["PATIENCE_S", "git", "git_text"]
+
+PATIENCE_S = 10.0
+"""A training must not wait longer for what is only noted down."""
+
+
+def git(folder: str | os.PathLike[str], *arguments: str, given: bytes | None = None) -> bytes | None:
+    """Returns what git prints; None if there is no git, no repository, or no answer within `PATIENCE_S`."""
+    try:
+        done = subprocess.run(
+            ["git", "-C", os.fspath(folder), *arguments],
+            input=given,
+            stdin=subprocess.DEVNULL if given is None else None,
+            capture_output=True,
+            timeout=PATIENCE_S,
+            check=True,
+            # Looking must neither write to the user's repository (`git status` would) nor fetch from a remote.
+            env={**os.environ, "GIT_OPTIONAL_LOCKS": "0", "GIT_NO_LAZY_FETCH": "1"},
+        )
+    except (OSError, subprocess.SubprocessError):
+        return None
+    return done.stdout
+
+
+def git_text(folder: str | os.PathLike[str], *arguments: str) -> str | None:
+    """Returns what git prints, without the line end; None as `git` does."""
+    said = git(folder, *arguments)
+    return None if said is None else os.fsdecode(said).strip()
