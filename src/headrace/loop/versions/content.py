@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import concurrent.futures
+import itertools
 import os
 import pathlib
 from collections.abc import Callable, Iterable, Iterator
@@ -10,6 +11,7 @@ from collections.abc import Callable, Iterable, Iterator
 import xxhash
 
 from headrace.errors import DataVersionError, Where
+from headrace.loop.versions.commands import shown
 from headrace.machine import usable_cores
 
 __all__ = ["CHUNK_BYTES", "OF_REPOSITORIES", "files_of", "fingerprint_of", "hashes_of"]
@@ -49,7 +51,7 @@ def _walk(
     here = (status.st_dev, status.st_ino)
     if here in above:
         raise DataVersionError(
-            f"{folder} is a link back to a folder above it",
+            f"{shown(root / folder)} is a link back to a folder above it",
             where=Where(path=os.fspath(root / folder)),
             why="its files would count without end",
             do="delete the link",
@@ -70,7 +72,7 @@ def _walk(
             if broken:
                 continue
             raise DataVersionError(
-                f"{name} is a link to a file that is not there: {pathlib.Path(entry.path).readlink()}",
+                f"{shown(root / name)} is a link to a file that is not there: {pathlib.Path(entry.path).readlink()}",
                 where=Where(path=os.fspath(root / name)),
                 why="its content was not fetched, or was moved (git-annex, a DVC cache with links, an unmounted disk)",
                 do="dvc pull    # if DVC made the link",
@@ -95,7 +97,7 @@ def hashes_of(paths: Iterable[pathlib.Path], hashed: Callable[[pathlib.Path], st
     """Yields the hash of each file in the order given, computed in one thread per core: hashing frees the interpreter."""
     waiting = iter(paths)
     with concurrent.futures.ThreadPoolExecutor(usable_cores()) as threads:
-        while some := [path for path, _ in zip(waiting, range(FILES_AT_ONCE), strict=False)]:
+        while some := list(itertools.islice(waiting, FILES_AT_ONCE)):
             yield from threads.map(hashed, some)
 
 

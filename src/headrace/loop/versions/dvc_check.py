@@ -13,6 +13,7 @@ from headrace.loop.versions.content import files_of, hashes_of
 from headrace.loop.versions.dvc_cache import is_in_cache, listing_of
 from headrace.loop.versions.dvc_files import Recorded, leaves_files_out, root_of
 from headrace.loop.versions.dvc_hashes import file_md5, folder_md5
+from headrace.loop.versions.git import base_of, git_text
 
 __all__ = ["check_dvc"]
 
@@ -37,7 +38,9 @@ def check_dvc(record: Recorded, path: pathlib.Path) -> bool:
     is_folder = record.files is not None or str(record.md5).endswith(".dir")
     if record.path.is_dir() is not is_folder:
         kinds = ("a folder", "a file") if is_folder else ("a file", "a folder")
-        raise _differs(record, f"{shown(record.path)} is {kinds[1]}, and {shown(record.source)} records {kinds[0]}")
+        raise _differs(
+            record, f"{shown(record.path)} is {kinds[1]}, and {shown(record.source)} records {kinds[0]}", md5=record.md5
+        )
     if not is_folder:
         return _check_file(record)
     listing = listing_of(record)
@@ -72,7 +75,9 @@ def _check_listed(record: Recorded, path: pathlib.Path, listing: dict[str, str])
     if added and not leaves_files_out(record.path):
         more = f", and {len(added) - 1:,} more" if len(added) > 1 else ""
         raise _differs(
-            record, f"{shown(record.path / added[0])} is not in the version that {shown(record.source)} records{more}"
+            record,
+            f"{shown(record.path / added[0])} is not in the version that {shown(record.source)} records{more}",
+            md5=record.md5,
         )
     names = sorted(wanted)
     hashed = functools.partial(file_md5, is_plain=record.is_plain_md5)
@@ -89,47 +94,40 @@ def _check_whole(record: Recorded) -> bool:
     files = files_of(record.path, follow=False, broken=True)
     if not files and record.num_files != 0:
         raise _missing(record, record.path, record.md5)
-    unnamed = "which file it is cannot be told: the list of files is not in DVC's cache"
-    fetch = f"{_dvc(record, 'fetch')}    # brings the list; then the file is named"
+    fetch = f"{_dvc(record, 'fetch')}    # brings the list of files into DVC's cache; then the file is named"
     for what, found, said in (
         ("number of files", len(files), record.num_files),
         ("size in bytes", sum(files.values()), record.size),
     ):
         if said not in {None, found}:
-            _refuse(record, record.path, what, found, said, why=unnamed, more=fetch)
+            _refuse(record, record.path, what, found, said, do=fetch)
     hashed = functools.partial(file_md5, is_plain=record.is_plain_md5)
     hashes = hashes_of((record.path / name for name in files), hashed)
     whole = folder_md5(dict(zip(files, hashes, strict=True)))
     if whole != record.md5:
-        _refuse(record, record.path, "md5", whole, record.md5, why=unnamed, more=fetch)
+        _refuse(record, record.path, "md5", whole, record.md5, do=fetch)
     return True
 
 
 def _refuse(
-    record: Recorded,
-    path: pathlib.Path,
-    what: str,
-    found: object,
-    said: object,
-    *,
-    why: str | None = None,
-    more: str | None = None,
+    record: Recorded, path: pathlib.Path, what: str, found: object, said: object, *, do: str | None = None
 ) -> NoReturn:
+    where = f"{shown(path)} is not the version that {shown(record.source)} records"
     raise _differs(
         record,
-        f"{shown(path)} is not the version that {shown(record.source)} records: {what} is {found}, recorded {said}",
-        why=why,
-        more=more,
+        f"{where}: {what} is {found}, recorded {said}",
+        md5=said if what == "md5" and path != record.path else record.md5,
+        do=do,
     )
 
 
 def _missing(record: Recorded, path: pathlib.Path, md5: str | None) -> DataVersionError:
-    if record.role == "dep":
-        do = [f"{_dvc(record, 'status')}    # a stage reads it: what DVC says of it"]
-    elif not record.is_cached:
-        do = [git_command(root_of(record.source), "checkout --", path)]
+    if _is_in_git(record):
+        do = git_command(root_of(record.source), "checkout --", path)
+    elif record.role == "dep":
+        do = f"{_dvc(record, 'status')}    # a stage reads it: what DVC says of it"
     else:
-        do = [_dvc(record, "checkout" if is_in_cache(record, md5) else "pull")]
+        do = _dvc(record, "checkout" if is_in_cache(record, md5) else "pull")
     return DataVersionError(
         f"{shown(path)} is missing: {shown(record.source)} records it with md5 {md5}",
         where=Where(path=os.fspath(record.source)),
@@ -137,24 +135,28 @@ def _missing(record: Recorded, path: pathlib.Path, md5: str | None) -> DataVersi
     )
 
 
-def _differs(record: Recorded, what: str, *, why: str | None = None, more: str | None = None) -> DataVersionError:
+def _differs(record: Recorded, what: str, *, md5: object, do: str | None = None) -> DataVersionError:
+    """Two ways to mend it: to have the recorded data, or to record the data; `do` is named before them."""
+    # What was never pulled cannot be checked out. DVC asks before it replaces a file, but a program cannot answer.
+    verb = "checkout --force" if is_in_cache(record, str(md5)) else "pull --force"
+    back = f"{_dvc(record, verb)}    # if the record is right: replaces what is on the disk"
+    if _is_in_git(record):
+        back = f"{git_command(root_of(record.source), 'checkout --', record.path)}    # if the record is right"
+    elif record.role == "dep":
+        back = f"{_dvc(record, 'status')}    # a stage reads it: what DVC says of it"
     if record.role == "dep":
-        do = [
-            f"{_dvc(record, 'status')}    # a stage reads it: what DVC says of it",
-            "dvc repro    # if the data are right",
-        ]
+        ways = [back, "dvc repro    # if the data are right"]
     elif record.is_lock:
-        do = [
-            f"{_dvc(record, 'checkout')}    # if the record is right",
-            "dvc repro    # if the stage is to make it anew",
-        ]
+        ways = [back, "dvc repro    # if the stage is to make it anew"]
     else:
-        do = [
-            f"{_dvc(record, 'checkout')}    # if the record is right",
-            f"{_dvc(record, 'commit')}    # if the data are right: records them",
-        ]
-    return DataVersionError(
-        what, where=Where(path=os.fspath(record.source)), why=why, do=[*([more] if more else []), *do]
+        ways = [back, f"{_dvc(record, 'commit --force')}    # if the data are right: records them"]
+    return DataVersionError(what, where=Where(path=os.fspath(record.source)), do=[*([do] if do else []), *ways])
+
+
+def _is_in_git(record: Recorded) -> bool:
+    """True if git keeps the data and not DVC's cache: outputs with `cache: false`, and most of what stages read."""
+    return not record.is_cached or bool(
+        git_text(base_of(record.path), "--literal-pathspecs", "ls-files", "--", os.fspath(record.path))
     )
 
 

@@ -12,7 +12,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any, Literal
 
 from headrace.errors import DataVersionError, Where
-from headrace.loop.versions.commands import absolute
+from headrace.loop.versions.commands import absolute, shown
 from headrace.loop.versions.yaml_text import read_yaml
 
 __all__ = ["LOCK", "Recorded", "folders_above", "leaves_files_out", "read_records", "records_in", "root_of"]
@@ -65,7 +65,7 @@ def read_records(file: pathlib.Path) -> tuple[Recorded, ...]:
     try:
         text = file.read_text(encoding="utf-8")
     except UnicodeDecodeError as error:
-        raise DataVersionError(f"{file.name} is no text: {error}", where=Where(path=os.fspath(file))) from error
+        raise DataVersionError(f"{shown(file)} is no text: {error}", where=Where(path=os.fspath(file))) from error
     return tuple(records_in(text, file))
 
 
@@ -130,7 +130,7 @@ def _number(entry: Mapping[str, Any], key: str, file: pathlib.Path) -> int | Non
 
 def _malformed(file: pathlib.Path, what: str) -> DataVersionError:
     return DataVersionError(
-        f"{file.name} is not as DVC writes it: {what}",
+        f"{shown(file)} is not as DVC writes it: {what}",
         where=Where(path=os.fspath(file)),
         do="dvc status    # what DVC says of it",
     )

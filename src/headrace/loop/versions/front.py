@@ -14,9 +14,9 @@ from headrace.loop.versions.dvc_check import check_dvc
 from headrace.loop.versions.dvc_files import Recorded
 from headrace.loop.versions.dvc_hashes import folder_md5
 from headrace.loop.versions.find import records_of
-from headrace.loop.versions.git import git_text
-from headrace.loop.versions.lfs_check import check_lfs, digest_of, root_of
-from headrace.loop.versions.lfs_pointers import Pointer, base_of, pointers_in_git, pointers_on_disk
+from headrace.loop.versions.git import base_of, git_text, root_of
+from headrace.loop.versions.lfs_check import check_lfs, digest_of
+from headrace.loop.versions.lfs_pointers import Pointer, pointers_in_git, pointers_on_disk
 from headrace.loop.versions.version import DataVersion
 
 __all__ = ["data_version"]

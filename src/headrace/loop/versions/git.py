@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import os
+import pathlib
 import subprocess
 
-__all__ = ["PATIENCE_S", "git", "git_text"]
+__all__ = ["PATIENCE_S", "base_of", "git", "git_text", "root_of"]
 
 PATIENCE_S = 10.0
 """A training must not wait longer for what is only noted down."""
@@ -33,3 +34,14 @@ def git_text(folder: str | os.PathLike[str], *arguments: str) -> str | None:
     """Returns what git prints, without the line end; None as `git` does."""
     said = git(folder, *arguments)
     return None if said is None else os.fsdecode(said).strip()
+
+
+def base_of(path: pathlib.Path) -> pathlib.Path:
+    """Returns the nearest folder that is there: git is asked from it."""
+    return next(place for place in (path, *path.parents) if place.is_dir())
+
+
+def root_of(path: pathlib.Path) -> pathlib.Path | None:
+    """Returns the root of the git repository that a path lies in; None: in none, or no git."""
+    said = git_text(base_of(path), "rev-parse", "--show-toplevel")
+    return None if said is None else pathlib.Path(said)

@@ -11,10 +11,10 @@ from collections.abc import Mapping
 from headrace.errors import DataVersionError, Where
 from headrace.loop.versions.commands import git_command, shown
 from headrace.loop.versions.content import CHUNK_BYTES, hashes_of
-from headrace.loop.versions.git import git_text
-from headrace.loop.versions.lfs_pointers import Pointer, base_of
+from headrace.loop.versions.git import root_of
+from headrace.loop.versions.lfs_pointers import Pointer
 
-__all__ = ["check_lfs", "digest_of", "root_of"]
+__all__ = ["check_lfs", "digest_of"]
 
 
 def digest_of(path: pathlib.Path, pointers: Mapping[str, Pointer]) -> str:
@@ -58,12 +58,6 @@ def check_lfs(
     for name, found in zip(stated, hashes_of((places[name] for name in stated), _sha256), strict=True):
         if found != stated[name].oid:
             raise _differs(root, places[name], "sha256", found, stated[name].oid)
-
-
-def root_of(path: pathlib.Path) -> pathlib.Path | None:
-    """Returns the root of the git repository that a path lies in; None: in none, or no git."""
-    said = git_text(base_of(path), "rev-parse", "--show-toplevel")
-    return None if said is None else pathlib.Path(said)
 
 
 def _sha256(path: pathlib.Path) -> str:

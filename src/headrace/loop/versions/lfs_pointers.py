@@ -10,9 +10,9 @@ import os
 import pathlib
 import re
 
-from headrace.loop.versions.git import git
+from headrace.loop.versions.git import base_of, git
 
-__all__ = ["LIMIT_BYTES", "STARTS", "Pointer", "base_of", "pointer_in", "pointers_in_git", "pointers_on_disk"]
+__all__ = ["LIMIT_BYTES", "STARTS", "Pointer", "pointer_in", "pointers_in_git", "pointers_on_disk"]
 
 STARTS = (b"version https://git-lfs.github.com/spec/", b"version https://hawser.github.com/spec/")
 """How a pointer begins; `hawser` was the name of git-lfs before release."""
@@ -74,11 +74,6 @@ def pointers_in_git(path: pathlib.Path) -> tuple[dict[str, Pointer], int] | None
     texts = _small_texts(base, set(blobs.values()))
     found = {name: pointer_in(texts[blob]) for name, blob in blobs.items() if blob in texts}
     return {name: pointer for name, pointer in sorted(found.items()) if pointer is not None}, len(blobs)
-
-
-def base_of(path: pathlib.Path) -> pathlib.Path:
-    """Returns the nearest folder that is there: git is asked from it."""
-    return next(place for place in (path, *path.parents) if place.is_dir())
 
 
 def _relative(place: pathlib.Path, path: pathlib.Path) -> str:

@@ -50,4 +50,4 @@ class DataVersion:
 
     def __str__(self) -> str:
         said = f"{self.path}: {self.kind} {self.digest or self.fingerprint}"
-        return said if self.is_dirty is not True else f"{said}, differs from its commit"
+        return said if self.is_dirty is not True else f"{said}, not as it was committed"

@@ -7,6 +7,7 @@ import pathlib
 from typing import Any
 
 from headrace.errors import DataVersionError, MissingExtra, Where
+from headrace.loop.versions.commands import git_command, shown
 
 __all__ = ["read_yaml"]
 
@@ -24,12 +25,12 @@ def read_yaml(text: str, file: pathlib.Path) -> Any:
         raise
     except Exception as error:  # of either library, and neither is imported here
         line = _line_of(error)
-        place = os.fspath(file) if line is None else f"{os.fspath(file)}:{line}"
+        place = shown(file) if line is None else f"{shown(file)}:{line}"
         raise DataVersionError(
-            f"{file.name} cannot be read as YAML: {_said_by(error)}",
+            f"{place} cannot be read as YAML: {_said_by(error)}",
             where=Where(path=place),
             why="probably a conflict of a merge is in it" if "<<<<<<<" in text else None,
-            do="git checkout -- " + file.name if line is None else f"mend line {line} of {place.rpartition(':')[0]}",
+            do=git_command(None, "diff --", file) + "    # what was changed in it",
         ) from error
 
 
