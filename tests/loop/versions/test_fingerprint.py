@@ -33,6 +33,7 @@ def fresh(tmp_path_factory):
     return lambda: tmp_path_factory.mktemp("data")
 
 
+@pytest.mark.slow
 @given(one=data_sets, other=data_sets, order=st.randoms())
 def test_equal_fingerprints_mean_equal_files(fresh, one, other, order):
     shuffled = list(one.items())
@@ -46,6 +47,7 @@ def test_equal_fingerprints_mean_equal_files(fresh, one, other, order):
     assert (with_content[0] == with_content[1]) is (one == other)
 
 
+@pytest.mark.slow
 @given(files=data_sets, choice=st.randoms())
 def test_one_changed_byte_is_seen_with_content_and_only_then(fresh, files, choice):
     name = choice.choice(sorted(files))
