@@ -2,10 +2,12 @@
 
 import hashlib
 import json
+import sys
 
 import pytest
 
 from headrace.doctor.probes.data_versions import compare_with_records
+from headrace.errors import MissingExtra
 
 
 def md5(content):
@@ -96,3 +98,17 @@ def test_the_comments_that_dvc_init_writes_leave_nothing_out(tracked):
     (tracked / "images" / "c.png").write_bytes(b"x")
     _, (mismatch,) = compare(tracked)
     assert mismatch.what == "number of files"
+
+
+def test_without_a_reader_of_yaml_records_are_said_to_be_unread_and_no_records_are_no_matter(
+    tracked, tmp_path, monkeypatch
+):
+    for name in ("yaml", "dvc", "dvc.utils.serialize"):
+        monkeypatch.setitem(sys.modules, name, None)
+    with pytest.raises(MissingExtra, match=r"headrace\[version\]"):
+        compare(tracked)
+    other = tmp_path / "elsewhere"
+    other.mkdir()
+    (other / ".git").mkdir()
+    (other / "1.png").write_bytes(b"x")
+    assert compare(other) == (0, ())

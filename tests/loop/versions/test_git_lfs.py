@@ -132,3 +132,25 @@ def test_without_any_repository_pointers_on_the_disk_are_still_refused(tmp_path,
 def test_a_text_that_quotes_a_pointer_is_no_pointer(tmp_path):
     write(tmp_path, {"spec.md": b"A pointer:\n" + ZEROS, "long.md": ZEROS + b"# more\n" * 200})
     assert hr.data_version(tmp_path).kind == "none"
+
+
+@needs_git
+def test_a_link_above_the_data_does_not_lead_the_command_astray(cloned, tmp_path_factory, monkeypatch):
+    link = tmp_path_factory.mktemp("elsewhere") / "link"
+    link.symlink_to(cloned)
+    monkeypatch.chdir(link.parent)
+    with pytest.raises(DataVersionError) as caught:
+        hr.data_version("link/im ages/a.bin")
+    assert caught.value.do == (f"git -C {cloned} lfs pull --include 'im ages/a.bin'",)
+    (cloned / "im ages/a.bin").unlink()
+    with pytest.raises(DataVersionError) as caught:
+        hr.data_version("link/im ages/a.bin")
+    assert caught.value.do == (f"git -C {cloned} checkout -- 'im ages/a.bin'",)
+
+
+@needs_git
+def test_a_name_with_the_signs_of_a_pattern_is_pulled_with_all_others(cloned):
+    write(cloned, {"a[1],b.bin": ZEROS})
+    with pytest.raises(DataVersionError) as caught:
+        hr.data_version("a[1],b.bin")
+    assert caught.value.do == ("git lfs pull",)

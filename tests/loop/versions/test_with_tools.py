@@ -154,7 +154,7 @@ def test_links_into_a_cache_elsewhere_are_data(of_dvc, tmp_path):
 
 @needs_dvc
 def test_dvcs_own_reader_reads_the_same_as_pyyaml(of_dvc):
-    python = shutil.which("dvc").replace("/dvc", "/python")
+    python = str(pathlib.Path(shutil.which("dvc")).with_name("python"))
     code = (
         "import sys, json; from dvc.utils.serialize import parse_yaml\n"
         "print(json.dumps(parse_yaml(open(sys.argv[1]).read(), sys.argv[1])))"

@@ -12,15 +12,17 @@ PATIENCE_S = 10.0
 """A training must not wait longer for what is only noted down."""
 
 
-def git(folder: str | os.PathLike[str], *arguments: str, given: bytes | None = None) -> bytes | None:
-    """Returns what git prints; None if there is no git, no repository, or no answer within `PATIENCE_S`."""
+def git(
+    folder: str | os.PathLike[str], *arguments: str, given: bytes | None = None, patience_s: float | None = None
+) -> bytes | None:
+    """Returns what git prints; None if there is no git, no repository, or no answer in time (default `PATIENCE_S`)."""
     try:
         done = subprocess.run(
             ["git", "-C", os.fspath(folder), *arguments],
             input=given,
             stdin=subprocess.DEVNULL if given is None else None,
             capture_output=True,
-            timeout=PATIENCE_S,
+            timeout=PATIENCE_S if patience_s is None else patience_s,
             check=True,
             # Looking must neither write to the user's repository (`git status` would) nor fetch from a remote.
             env={**os.environ, "GIT_OPTIONAL_LOCKS": "0", "GIT_NO_LAZY_FETCH": "1"},

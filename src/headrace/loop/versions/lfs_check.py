@@ -9,7 +9,7 @@ import shlex
 from collections.abc import Mapping
 
 from headrace.errors import DataVersionError, Where
-from headrace.loop.versions.commands import git_command, shown
+from headrace.loop.versions.commands import git_command, is_here, shown, within
 from headrace.loop.versions.content import CHUNK_BYTES, hashes_of
 from headrace.loop.versions.git import root_of
 from headrace.loop.versions.lfs_pointers import Pointer
@@ -72,10 +72,10 @@ def _unpulled(path: pathlib.Path, places: Mapping[str, pathlib.Path], names: lis
     first, more = places[names[0]], len(names) - 1
     asked = first if not more else path
     root = root_of(path)
-    relative = "" if root is None or not asked.is_relative_to(root) else asked.relative_to(root).as_posix()
+    relative = within(root, asked) or "."
     # `--include` takes patterns with commas between them, from the root of the repository.
-    is_plain = relative not in {"", "."} and not set(relative) & set(",*?[]!\\")
-    command = "git" if root is None or pathlib.Path.cwd().is_relative_to(root) else f"git -C {shlex.quote(str(root))}"
+    is_plain = relative != "." and not set(relative) & set(",*?[]!\\")
+    command = "git" if is_here(root) else f"git -C {shlex.quote(str(root))}"
     return DataVersionError(
         f"{shown(first)} is a git-lfs pointer, and not its content"
         + (f"; so {'is 1 more file' if more == 1 else f'are {more:,} more files'}" if more else ""),

@@ -20,6 +20,8 @@ LIMIT_BYTES = 1024
 """A pointer is shorter than this."""
 SHORTEST_BYTES = 120
 """No pointer is shorter: its first line, an oid of 64 digits and a size."""
+PATIENCE_S = 60.0
+"""For the objects of a folder with very many files: a pointer that was not seen would not be checked."""
 OF_GIT = frozenset({".gitignore", ".gitattributes", ".gitkeep"})
 """Files that git keeps in a folder of data that it does not keep."""
 _OID = re.compile(rb"^oid sha256:([0-9a-f]{64})$", re.MULTILINE)
@@ -82,10 +84,16 @@ def _relative(place: pathlib.Path, path: pathlib.Path) -> str:
 
 def _small_texts(base: pathlib.Path, blobs: set[bytes]) -> dict[bytes, bytes]:
     """The content of those objects that have the size of a pointer."""
-    said = git(base, "cat-file", "--batch-check=%(objectname) %(objectsize)", given=b"\n".join([*blobs, b""]))
+    said = git(
+        base,
+        "cat-file",
+        "--batch-check=%(objectname) %(objectsize)",
+        given=b"\n".join([*blobs, b""]),
+        patience_s=PATIENCE_S,
+    )
     rows = [row.split(b" ") for row in (said or b"").splitlines()]
     small = [row[0] for row in rows if len(row) == 2 and row[1].isdigit() and int(row[1]) in _SIZES]
-    content = git(base, "cat-file", "--batch", given=b"\n".join([*small, b""])) if small else b""
+    content = git(base, "cat-file", "--batch", given=b"\n".join([*small, b""]), patience_s=PATIENCE_S) if small else b""
     texts, at = {}, 0
     while content and at < len(content):
         end = content.index(b"\n", at)
