@@ -70,15 +70,18 @@ def _of_dvc(records: tuple[Recorded, ...], place: pathlib.Path, *, check: bool) 
     return {
         "kind": "dvc-lock" if first.is_lock else "dvc",
         "digest": digest,
-        "num_files": _sum(
-            one.num_files if one.num_files is not None or one.path.is_dir() else 1 if one.md5 else None
-            for one in records
-        ),
+        "num_files": _sum(_num_files(one) for one in records),
         "size_bytes": _sum(one.size for one in records),
         "source": ", ".join(dict.fromkeys(shown(one.source) for one in records)),
         "is_checked": bool(checked) and all(checked),
-        **_commit(first.source),
+        **_commit(first.source if len(records) == 1 else place),
     }
+
+
+def _num_files(record: Recorded) -> int | None:
+    """As stated; DVC states none of a file, which is one."""
+    is_file = record.md5 is not None and not record.md5.endswith(".dir")
+    return 1 if is_file else record.num_files
 
 
 def _of_git(place: pathlib.Path, files: dict[str, int], *, check: bool) -> dict[str, Any]:
