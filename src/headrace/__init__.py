@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from headrace.loop import track
     from headrace.loop.checkpoint import Checkpointer
     from headrace.loop.loop import Loop
+    from headrace.loop.versions import data_version
 
 _HOME = {
     "Checkpointer": "headrace.loop.checkpoint",
@@ -44,6 +45,7 @@ _HOME = {
     "Skip": "headrace.engine.failures",
     "arrays": "headrace.engine.plan",
     "compare": "headrace.doctor.front",
+    "data_version": "headrace.loop.versions",
     "diagnose": "headrace.doctor.front",
     "folder": "headrace.engine.plan",
     "image": "headrace.engine.transform.image",
@@ -69,6 +71,7 @@ __all__ = [
     "Skip",
     "arrays",
     "compare",
+    "data_version",
     "diagnose",
     "errors",
     "folder",

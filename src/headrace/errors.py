@@ -15,7 +15,8 @@ The tree:
     │   ├── CollateError          samples do not join into one batch
     │   ├── TooManyRefused        the budget of an error policy is spent
     │   ├── EmptyBatch            every sample of a batch was refused
-    │   └── LedgerError           the epoch equation does not hold
+    │   ├── LedgerError           the epoch equation does not hold
+    │   └── DataVersionError      the data on the disk are not the version that is recorded
     ├── NonFiniteLoss             the loss of a training step is NaN or infinite        (also ArithmeticError)
     ├── GlobalRandomness          code that draws from global generators met threads
     ├── WorkerFailure
@@ -56,6 +57,7 @@ __all__ = [
     "ContractViolation",
     "DamagedCheckpoint",
     "DataError",
+    "DataVersionError",
     "DuplicateDataWarning",
     "EmptyBatch",
     "GlobalRandomness",
@@ -249,6 +251,10 @@ class LedgerError(DataError):
 
 class NonFiniteLoss(HeadraceError, ArithmeticError):
     """The loss of a training step is NaN or infinite; names the samples of its batch."""
+
+
+class DataVersionError(DataError):
+    """The data are missing, not fetched, or not the version that DVC or git-lfs record; says the command that mends it."""
 
 
 class GlobalRandomness(HeadraceError):

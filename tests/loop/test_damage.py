@@ -1,5 +1,6 @@
 """Files that are cut short, changed, missing or full: refused or passed over by name, never read by half."""
 
+import gc
 import itertools
 import os
 import pathlib
@@ -235,9 +236,11 @@ def test_a_disk_that_is_really_full(tmp_path):
 
 @pytest.mark.parametrize("which", [signal.SIGUSR1, signal.SIGTERM])
 def test_a_signal_saves_at_the_next_step(tmp_path, which):
+    before = signal.getsignal(signal.SIGUSR1)
     run = Run(tmp_path, signals=(signal.SIGUSR1, signal.SIGTERM))
     ended = []
-    run.checkpoint._signals._before[signal.SIGTERM] = lambda *_: ended.append(True)
+    handler, _ = run.checkpoint._signals._held[signal.SIGTERM]
+    run.checkpoint._signals._held[signal.SIGTERM] = handler, lambda *_: ended.append(True)
     for record in run.micro_steps():
         if record["place"] == (0, 3):
             os.kill(os.getpid(), which)
@@ -249,17 +252,30 @@ def test_a_signal_saves_at_the_next_step(tmp_path, which):
 
     assert files.read_manifest(tmp_path / "step-000000002").reason == which.name
     assert ended == ([True] if which is signal.SIGTERM else [])
-    assert signal.getsignal(signal.SIGUSR1) is signal.SIG_DFL
+    assert signal.getsignal(signal.SIGUSR1) is before
+
+
+def test_a_run_that_was_given_up_swallows_no_signal(tmp_path):
+    heard = []
+    before = signal.signal(signal.SIGUSR1, lambda *_: heard.append(True))
+    try:
+        for number in range(3):  # a cell of a notebook, run three times, and never closed
+            Run(tmp_path / str(number), signals=(signal.SIGUSR1,))
+        gc.collect()
+        os.kill(os.getpid(), signal.SIGUSR1)
+        assert heard == [True]
+    finally:
+        signal.signal(signal.SIGUSR1, before)
 
 
 def test_in_a_thread_no_signal_is_caught(tmp_path):
-    made = []
+    made, before = [], signal.getsignal(signal.SIGUSR1)
     thread = threading.Thread(target=lambda: made.append(Run(tmp_path, signals=(signal.SIGUSR1,))))
     thread.start()
     thread.join()
 
     made[0].checkpoint.close()
-    assert signal.getsignal(signal.SIGUSR1) is signal.SIG_DFL
+    assert signal.getsignal(signal.SIGUSR1) is before
 
 
 def test_sigterm_ends_the_process_as_sigterm_does(tmp_path):

@@ -352,3 +352,23 @@ def test_mixed_precision_goes_on_to_the_last_bit_too(tmp_path, precision):
 
     assert {**first.digests, **second.digests} == golden.digests
     assert golden.digests != Watched(tmp_path / "full").finish().digests
+
+
+def test_outside_of_the_loop_the_optimizer_is_the_users(tmp_path):
+    watched = Watched(tmp_path)
+    for step in watched.loop:
+        step.update(body(watched.net, step.batch))
+        break
+    body(watched.net, step.batch).backward()
+    watched.optimizer.step()
+    watched.loop.close()
+
+
+def test_it_goes_on_where_it_was_left_in_the_same_process(tmp_path):
+    golden = Watched(tmp_path / "golden").finish()
+    watched = Watched(tmp_path / "run")
+    for _ in range(2):
+        list(itertools.islice(watched.steps(), 5))
+    watched.finish()
+
+    assert watched.digests == golden.digests

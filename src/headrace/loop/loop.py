@@ -25,6 +25,8 @@ from headrace.loop.updates import PRECISIONS, Updates
 if TYPE_CHECKING:
     import torch
 
+    from headrace.loop.versions.version import DataVersion
+
 __all__ = ["Loop"]
 
 log = logging.getLogger("headrace.loop")
@@ -70,6 +72,7 @@ class Loop:
         trackers: What keeps the history (`hr.track`). Default: JSON lines, `history.jsonl` in the folder.
         log_every: Optimizer steps between two entries of loss, learning rate and the like. Default 10: a person looks at
             curves, and some trackers take milliseconds for an entry.
+        data: Which data these are: `hr.data_version(...)`, several by name, or plain values; kept by checkpoints and trackers.
         config: The run's settings, as plain values; kept by checkpoints and trackers.
 
     Raises:
@@ -102,6 +105,7 @@ class Loop:
         sanity: bool = True,
         trackers: Sequence[Tracker] | None = None,
         log_every: int = 10,
+        data: DataVersion | Mapping[str, Any] | None = None,
         config: Any = None,
     ) -> None:
         _check(accumulate=accumulate, clip=clip, precision=precision, better=better, patience=patience, epochs=epochs)
@@ -155,6 +159,7 @@ class Loop:
             every_s=every_s,
             best=better,
             config=config,
+            data=data,
         )
         self.history: list[dict[str, float]] = []
         """Values of each evaluation in this process, in their order."""
@@ -312,7 +317,7 @@ class Loop:
             facts={
                 "environment": environment_here(self.checkpoint.ranks.world_size),
                 "git": git_revision(),
-                "data": self.checkpoint.data,
+                "data": {**self.checkpoint.data, **self.checkpoint.data.get("version", {})},
                 "contract": None if contract is None else str(contract),
                 "parameters": sum(one.numel() for one in parameters),
                 "trained_parameters": sum(one.numel() for one in parameters if one.requires_grad),

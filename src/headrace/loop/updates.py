@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import weakref
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -56,8 +57,14 @@ class Updates:
         self.values: dict[str, float] = {}
         """Means over the batches of the optimizer step that was taken last."""
         self._within: contextlib.ExitStack | None = None
-        self._is_ours = False
-        self._hooks = [one.register_step_pre_hook(self._refuse_foreign) for one in self._optimizers]
+        self._is_in_body = self._is_ours = False
+        mine = weakref.ref(self)  # the optimizer must not keep a run alive that was given up
+
+        def before_step(optimizer: torch.optim.Optimizer, args: object, kwargs: object) -> None:  # noqa: ARG001 - torch's signature
+            if (here := mine()) is not None:
+                here.refuse_foreign()
+
+        self._hooks = [one.register_step_pre_hook(before_step) for one in self._optimizers]
         self.on_step: Callable[[], None] = lambda: None
         """Called after each optimizer step."""
 
@@ -81,6 +88,7 @@ class Updates:
         """
         import torch
 
+        self._is_in_body = True
         self._within = contextlib.ExitStack()
         if not is_trial and self.pending + 1 < self.accumulate:
             for model in self._models.values():
@@ -92,7 +100,8 @@ class Updates:
             self._within.enter_context(torch.autocast(self._device_type, dtype=dtype))
 
     def leave(self) -> None:
-        """Ends the body, if `add` did not."""
+        """Ends the body."""
+        self._is_in_body = False
         if self._within is not None:
             self._within.close()
             self._within = None
@@ -189,8 +198,9 @@ class Updates:
         self.values["lr"] = float(self._optimizers[0].param_groups[0]["lr"])
         self.on_step()
 
-    def _refuse_foreign(self, optimizer: Any, args: object, kwargs: object) -> None:  # noqa: ARG002 - torch's signature
-        if not self._is_ours:
+    def refuse_foreign(self) -> None:
+        """Refuses a step of an optimizer that the body takes itself."""
+        if self._is_in_body and not self._is_ours:
             raise ConfigurationError(
                 "optimizer.step() was called in the body of the loop, and step.update(loss) calls it too",
                 why="each batch would be learned from twice",

@@ -2,11 +2,12 @@
 
 import hashlib
 import json
-import pathlib
+import sys
 
 import pytest
 
-from headrace.doctor.probes.data_versions import compare_with_records, records_in
+from headrace.doctor.probes.data_versions import compare_with_records
+from headrace.errors import MissingExtra
 
 
 def md5(content):
@@ -84,55 +85,30 @@ def test_files_without_a_record_are_nobodys_business(tracked, tmp_path):
     assert compare_with_records([str(other), "/nowhere/at/all.png"]) == (0, ())
 
 
-LOCK = """schema: '2.0'
-stages:
-  prepare:
-    cmd: python prepare.py --out data/prepared
-    deps:
-    - path: raw.bin
-      hash: md5
-      md5: aaaa
-      size: 1
-    params:
-      params.yaml:
-        seed: 3
-    outs:
-    - path: data/prepared
-      hash: md5
-      md5: bbbb.dir
-      size: 20
-      nfiles: 2
-    - path: report.json
-      hash: md5
-      md5: cccc
-      size: 5
-  train:
-    cmd: python train.py
-    outs:
-    - path: model.pt
-      md5: dddd
-      size: 9
-"""
-
-
-def test_a_lock_file_is_read_by_its_outputs_only():
-    found = list(records_in(LOCK, pathlib.Path("/repo/dvc.lock")))
-    assert [(one.path, one.md5, one.size, one.num_files) for one in found] == [
-        ("/repo/data/prepared", "bbbb.dir", 20, 2),
-        ("/repo/report.json", "cccc", 5, None),
-        ("/repo/model.pt", "dddd", 9, None),
-    ]
-    assert [one.is_plain_md5 for one in found] == [True, True, False]
-
-
-def test_a_pointer_file_with_a_working_folder():
-    text = "wdir: ..\nouts:\n- path: 'big data'\n  md5: aa\n  size: 3\n  cache: true\n- md5: bb\n  path: x\nmeta:\n  owner: me\n"
-    found = list(records_in(text, pathlib.Path("/repo/records/a.dvc")))
-    assert [(one.path, one.md5) for one in found] == [("/repo/big data", "aa"), ("/repo/x", "bb")]
-
-
 @pytest.mark.parametrize(
     "text", ["", "outs:\n", "a picture of a cat", "outs: []\n", "- - -\n:::\n", "outs:\n- x\n- y\n"]
 )
-def test_what_is_no_record_is_left_alone(text):
-    assert list(records_in(text, pathlib.Path("/repo/a.dvc"))) == []
+def test_what_is_no_record_is_left_alone(tracked, text):
+    (tracked / "other.dvc").write_text(text)
+    assert compare(tracked) == (2, ())
+
+
+def test_the_comments_that_dvc_init_writes_leave_nothing_out(tracked):
+    (tracked.parent / ".dvcignore").write_text("# Add patterns of files dvc should ignore\n")
+    (tracked / "images" / "c.png").write_bytes(b"x")
+    _, (mismatch,) = compare(tracked)
+    assert mismatch.what == "number of files"
+
+
+def test_without_a_reader_of_yaml_records_are_said_to_be_unread_and_no_records_are_no_matter(
+    tracked, tmp_path, monkeypatch
+):
+    for name in ("yaml", "dvc", "dvc.utils.serialize"):
+        monkeypatch.setitem(sys.modules, name, None)
+    with pytest.raises(MissingExtra, match=r"headrace\[version\]"):
+        compare(tracked)
+    other = tmp_path / "elsewhere"
+    other.mkdir()
+    (other / ".git").mkdir()
+    (other / "1.png").write_bytes(b"x")
+    assert compare(other) == (0, ())

@@ -10,6 +10,7 @@ from headrace.doctor.evidence.source import DataVersions
 from headrace.doctor.lab.outside import Ending
 from headrace.doctor.probes.data_versions import compare_with_records
 from headrace.doctor.round import Round
+from headrace.errors import MissingExtra
 
 __all__ = ["STEP"]
 
@@ -30,7 +31,11 @@ class _Step:
             round_.found.lacks(self.gives, "no file was seen being opened")
             return
         started = time.monotonic()
-        num_records, mismatches = compare_with_records(list(paths)[:MAX_PATHS])
+        try:
+            num_records, mismatches = compare_with_records(list(paths)[:MAX_PATHS])
+        except MissingExtra as error:
+            round_.found.lacks(self.gives, f"{error.what} ({', '.join(error.do)})")
+            return
         round_.found.add(DataVersions(num_records=num_records, mismatches=mismatches))
         ending = Ending(outcome="done", wall_s=time.monotonic() - started)
         round_.found.note("data versions", ending, f"{num_records} records of DVC concern the opened files")

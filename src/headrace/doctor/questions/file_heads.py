@@ -6,6 +6,7 @@ import dataclasses
 import pathlib
 
 from headrace.doctor.evidence import OpenedFile, SampleRead
+from headrace.loop.versions import lfs_pointers
 
 __all__ = ["Pointer", "content_of", "is_another_format", "pointer_in"]
 
@@ -28,9 +29,6 @@ FORMATS: tuple[tuple[bytes, str, tuple[str, ...]], ...] = (
     (b"<?xml", "an XML document", (".xml", ".svg")),
 )
 """(first bytes, what it is, extensions that promise it). Source: the formats' own specifications."""
-
-POINTER_LIMIT_BYTES = 1024
-"""A pointer is shorter than this. Source: git-lfs, docs/spec.md."""
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -63,14 +61,12 @@ def is_another_format(file: OpenedFile) -> bool:
 def pointer_in(read: SampleRead) -> Pointer | None:
     """Returns the first pointer file that was opened in place of data; None if there is none.
 
-    Sources: git-lfs, docs/spec.md (`hawser` was its name before release); DVC, ".dvc files"; git-annex, "pointer files".
+    Sources: DVC, ".dvc files"; git-annex, "pointer files".
     """
     for file in read.files:
-        if file.size_bytes is not None and file.size_bytes >= POINTER_LIMIT_BYTES:
+        if file.size_bytes is not None and file.size_bytes >= lfs_pointers.LIMIT_BYTES:
             continue
-        if file.head.startswith(
-            (b"version https://git-lfs.github.com/spec/", b"version https://hawser.github.com/spec/")
-        ):
+        if file.head.startswith(lfs_pointers.STARTS):
             return Pointer(file.path, "git-lfs", "git lfs pull")
         if file.head.startswith(b"/annex/objects/"):
             return Pointer(file.path, "git-annex", "git annex get .")

@@ -27,7 +27,8 @@ class UnexpectedDataVersion(Rule):
         """
     experiment = """
         For each file that was opened, `.dvc` files and `dvc.lock` beside and above it are read; number of files, size
-        and, up to 64 MiB, content hash are compared. DVC is not needed, and nothing is changed.
+        and, up to 64 MiB, content hash are compared. DVC is not needed, only PyYAML to read its files, and nothing
+        is changed.
         """
     needs = (DataVersions,)
     fix = Fix(

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any, Self
 
 from headrace.errors import CheckpointError, CheckpointWarning, ConfigurationError
 from headrace.loop.checkpoint import files, tree
-from headrace.loop.checkpoint.cadence import Cadence, Signals
+from headrace.loop.checkpoint.cadence import Cadence
 from headrace.loop.checkpoint.copies import Copier, copied
 from headrace.loop.checkpoint.environment import environment_here, git_revision, numerical_differences
 from headrace.loop.checkpoint.folder import CheckpointFolder
@@ -39,7 +39,10 @@ from headrace.loop.checkpoint.promise import Restored, promise_of
 from headrace.loop.checkpoint.ranks import Ranks
 from headrace.loop.checkpoint.repeat import Repeat, difference, repeat
 from headrace.loop.checkpoint.saved import Saved, write_checkpoint, write_part
+from headrace.loop.checkpoint.signals import Signals
 from headrace.loop.checkpoint.writer import Writer
+from headrace.loop.versions.same_data import as_plain, differences
+from headrace.loop.versions.version import DataVersion
 
 if TYPE_CHECKING:
     import torch
@@ -84,6 +87,8 @@ class Checkpointer:
         background: Write beside the training, from a copy in main memory. Default True; False blocks, without a copy.
         signals: Signals after which a save is made at the next `step`. SIGTERM then ends the process as usual.
         config: The run's settings, as plain values; kept in the manifest for people.
+        data: Version of the data: what `headrace.data_version` returned, several of them by name, or plain values of one's
+            own. Kept in the manifest; a run that goes on with other data is told so, and is CLOSE.
 
     Raises:
         ConfigurationError: an argument cannot work; an optimizer trains parameters of no model given.
@@ -108,6 +113,7 @@ class Checkpointer:
         background: bool = True,
         signals: Iterable[signal.Signals] = (signal.SIGTERM, signal.SIGUSR1),
         config: Any = None,
+        data: DataVersion | Mapping[str, Any] | None = None,
     ) -> None:
         if keep < 1:
             raise ConfigurationError(f"keep={keep}: at least the newest checkpoint must stay")
@@ -145,6 +151,7 @@ class Checkpointer:
         self._writer = Writer() if background else None
         self._copier = Copier()
         self._config = config
+        self._data = {} if data is None else as_plain(data)
         self._git = git_revision()  # of the code that runs: the files may be edited while it does
         self._loader = loader
         self._restored: Restored | None = None
@@ -184,8 +191,8 @@ class Checkpointer:
 
     @property
     def data(self) -> dict[str, Any]:
-        """Identity of the data, as far as the loader says it: its fingerprint."""
-        return self._place.data()
+        """Identity of the data: the loader's fingerprint, and the version that was given."""
+        return {**self._place.data(), **({"version": self._data} if self._data else {})}
 
     @property
     def ranks(self) -> Ranks:
@@ -407,7 +414,7 @@ class Checkpointer:
         rank = self._ranks.rank if self._ranks.rank < manifest.world_size else 0
         mine = files.read(path, f"rank-{rank}")
         self._place.check_ranks(manifest.world_size, self._ranks.world_size)
-        lost: list[str] = []
+        lost = differences(manifest.data.get("version") or {}, self._data)
         self._repeats = manifest.repeats
         differs = ["the steps do not repeat: tried twice, they gave other bits"] if manifest.repeats is False else []
         differs += numerical_differences(manifest.environment, environment_here(self._ranks.world_size))
@@ -484,7 +491,7 @@ class Checkpointer:
             metric=metric,
             repeats=self._repeats,
             config=self._config,
-            data=self._place.data(),
+            data=self.data,
         )
 
     def _write_here(self, write: Any) -> None:

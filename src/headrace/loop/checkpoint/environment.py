@@ -5,9 +5,10 @@ from __future__ import annotations
 import importlib.metadata
 import os
 import platform
-import subprocess
 from collections.abc import Mapping
 from typing import Any
+
+from headrace.loop.versions.git import git_text
 
 __all__ = ["environment_here", "git_revision", "numerical_differences"]
 
@@ -72,16 +73,6 @@ def numerical_differences(saved: Mapping[str, Any], here: Mapping[str, Any]) -> 
 
 def git_revision(folder: str | os.PathLike[str] = ".") -> dict[str, Any] | None:
     """Returns the commit of the folder's repository and whether files differ from it; None: no repository, or no git."""
-    try:
-        commit = _git(folder, "rev-parse", "HEAD")
-        changed = _git(folder, "status", "--porcelain", "--untracked-files=no")
-    except (OSError, subprocess.SubprocessError):
-        return None
-    return {"commit": commit, "changed": bool(changed)}
-
-
-def _git(folder: str | os.PathLike[str], *arguments: str) -> str:
-    done = subprocess.run(
-        ["git", "-C", os.fspath(folder), *arguments], capture_output=True, text=True, timeout=10, check=True
-    )
-    return done.stdout.strip()
+    commit = git_text(folder, "rev-parse", "HEAD")
+    changed = git_text(folder, "status", "--porcelain", "--untracked-files=no")
+    return None if commit is None or changed is None else {"commit": commit, "changed": bool(changed)}

@@ -51,7 +51,7 @@ class Manifest(msgspec.Struct, frozen=True, kw_only=True):
     config: Any = None
     """The run's configuration, as it was given."""
     data: dict[str, Any] = {}
-    """Identity of the data: fingerprint, version."""
+    """Identity of the data: the loader's `fingerprint`, and the `version` that was given."""
 
 
 def encode(manifest: Manifest) -> bytes:

@@ -72,13 +72,15 @@ class Place:
             self.position.counted.is_over = True
 
     def batches_of_epoch(self) -> Iterator[Any]:
-        """Begins the batches of this epoch; outside of `epochs`, each call is one epoch."""
+        """Begins the batches of this epoch, or goes on with those that a loop left; outside of `epochs`, a call is an epoch."""
         if self.position is None:
             raise ConfigurationError("there is no loader to take batches from", do="Checkpointer(..., loader=loader)")
         if self._begun:
             if self.position.counted.is_iterated:
                 raise ConfigurationError("the batches of this epoch are being gone through already")
-            if not self._within_epochs:
+            if not self.position.counted.is_over:
+                self.position.load(self.position.state())  # the loop was left: what is left of the pass
+            elif not self._within_epochs:
                 self.end_epoch()
         self._begun = True
         batches = self.position.begin()
