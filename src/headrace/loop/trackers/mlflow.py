@@ -11,7 +11,7 @@ import shutil
 import tempfile
 import time
 import warnings
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from headrace.errors import ConfigurationError, TrackerWarning
@@ -24,6 +24,10 @@ __all__ = ["MLflow"]
 STATUS = {"finished": "FINISHED", "failed": "FAILED", "killed": "KILLED"}
 VALUE_LENGTH = 5000
 """Characters of a parameter or tag: the least that the versions and stores of MLflow take."""
+GIVE_EVERY_S = 1.0
+"""Each call costs MLflow's database some 10 ms, whether it brings one value or a thousand."""
+MOST_HELD = 100_000
+"""Values that are held for a server that is away; older ones are given up."""
 DIGEST_LENGTH = 36
 """Characters of a data set's digest that MLflow takes."""
 
@@ -36,6 +40,8 @@ class MLflow:
     A run that goes on is the same run of MLflow. MLflow forgets nothing, so values that a killed attempt logged behind the
     checkpoint stay, and the ones that come again are not logged twice.
 
+    Values are given to MLflow once a second, and with each checkpoint.
+
     Names of values are spelled as MLflow allows: "wait %" is "wait percent", other signs are "_". Infinity is kept as the
     greatest number by MLflow's own databases. `mlflow.active_run` knows nothing of the run.
 
@@ -45,13 +51,22 @@ class MLflow:
         experiment: Name of MLflow's experiment; made if it is not there.
         system_metrics: Also log use of CPU, memory, disk, network and GPU, every ten seconds.
 
+        clock: Seconds; any beginning.
+
     Raises:
         MissingExtra: mlflow is not installed.
     """
 
     name = "mlflow"
 
-    def __init__(self, uri: str | None = None, *, experiment: str = "headrace", system_metrics: bool = False) -> None:
+    def __init__(
+        self,
+        uri: str | None = None,
+        *,
+        experiment: str = "headrace",
+        system_metrics: bool = False,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
         require("mlflow", "the MLflow tracker")
         self._uri = uri
         self._experiment = experiment
@@ -61,6 +76,9 @@ class MLflow:
         self._id: str | None = None
         self._resumed_at: int | None = None
         self._there: dict[str, frozenset[int]] = {}
+        self._held: list[Any] = []
+        self._clock = clock
+        self._given_at = clock()
 
     def start(self, run: RunInfo) -> None:
         """Makes a run, or finds the one it was, and logs what is logged once."""
@@ -89,18 +107,22 @@ class MLflow:
             self._monitor = _monitor(self._id, uri, goes_on=found is not None)
 
     def log(self, values: Mapping[str, float], step: int) -> None:
-        """Logs the values that are not there for this step yet."""
+        """Holds the values that are not there for this step yet, and gives MLflow what is held once a second.
+
+        What it does not take, a server that is away for a while, stays held and is tried again.
+        """
         from mlflow.entities import Metric
 
-        client = self._started()
+        self._started()
         now_ms = int(time.time() * 1000)
-        metrics = [
+        self._held += [
             Metric(key, value, now_ms, step)
             for key, value in ((_key(name), value) for name, value in numbers(values).items())
             if step not in self._steps_there(key)
         ]
-        for first in range(0, len(metrics), 1000):  # the most that MLflow takes at once
-            client.log_batch(self._id, metrics=metrics[first : first + 1000])
+        del self._held[:-MOST_HELD]
+        if self._clock() - self._given_at >= GIVE_EVERY_S:
+            self._give()
 
     def artifact(self, path: pathlib.Path, name: str) -> None:
         """Has MLflow keep a copy of a file."""
@@ -118,15 +140,24 @@ class MLflow:
         if self._monitor is not None:
             self._monitor.finish()
             self._monitor = None
+        self._give()
         client.set_terminated(self._id, STATUS.get(status, "FAILED"))
 
     def state_dict(self) -> dict[str, Any]:
-        """Returns the id of MLflow's run. What was logged is in the database already."""
+        """Returns the id of MLflow's run, when MLflow has all that was logged so far."""
+        if self._client is not None:
+            self._give()
         return {"run_id": self._id}
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
         """Takes the id of the run to go on with."""
         self._id = state.get("run_id")
+
+    def _give(self) -> None:
+        self._given_at = self._clock()
+        while self._held:
+            self._client.log_batch(self._id, metrics=self._held[:1000])  # the most that MLflow takes at once
+            del self._held[:1000]
 
     def _log_once(self, run: RunInfo, there: Mapping[str, str]) -> None:
         from mlflow.entities import Param, RunTag
