@@ -1,6 +1,9 @@
 """What is logged once: settings, facts, the version of the data; by the library's own reader."""
 
 import hashlib
+import json
+import math
+import warnings
 
 import pytest
 
@@ -114,6 +117,38 @@ def test_values_that_a_server_did_not_take_are_given_again(tmp_path, client, mon
     tracker.log({"loss": 0.125}, 3)
     found = client.get_metric_history(run_id, "loss")
     assert [(row.step, row.value) for row in found] == [(1, 0.5), (2, 0.25), (3, 0.125)]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("came_back", [False, True])
+def test_values_that_mlflow_did_not_take_at_a_checkpoint_go_along_in_it(
+    tmp_path, client, monkeypatch, recwarn, came_back
+):
+    warnings.simplefilter("ignore")
+    tracker = MLflow(clock=lambda: 0.0)
+    tracker.start(RunInfo(name="first", folder=tmp_path))
+    given = tracker._client.log_batch
+
+    def away(*_, **__):
+        raise OSError("no route")
+
+    monkeypatch.setattr(tracker._client, "log_batch", away)
+    tracker.log({"loss": 0.5, "nan": math.nan}, 1)
+    with pytest.warns(
+        TrackerWarning, match=r"^MLflow took no values at a checkpoint, which keeps 2 of them: no route$"
+    ):
+        state = json.loads(json.dumps(tracker.state_dict(), allow_nan=False))
+    monkeypatch.setattr(tracker._client, "log_batch", given)
+    if came_back:
+        tracker.state_dict()
+    tracker = MLflow()
+    tracker.load_state_dict(state)
+    tracker.start(RunInfo(name="first", folder=tmp_path, resumed_at=1))
+    tracker.log({"loss": 0.25}, 2)
+    tracker.finish("finished")
+    found = client.get_metric_history(state["run_id"], "loss")
+    assert [(row.step, row.value) for row in found] == [(1, 0.5), (2, 0.25)]
+    assert [row.step for row in client.get_metric_history(state["run_id"], "nan")] == [1]
 
 
 @foreign

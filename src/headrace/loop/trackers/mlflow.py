@@ -76,7 +76,7 @@ class MLflow:
         self._id: str | None = None
         self._resumed_at: int | None = None
         self._there: dict[str, frozenset[int]] = {}
-        self._held: list[Any] = []
+        self._held: list[tuple[str, float, int, int]] = []
         self._clock = clock
         self._given_at = clock()
 
@@ -111,12 +111,10 @@ class MLflow:
 
         What it does not take, a server that is away for a while, stays held and is tried again.
         """
-        from mlflow.entities import Metric
-
         self._started()
         now_ms = int(time.time() * 1000)
         self._held += [
-            Metric(key, value, now_ms, step)
+            (key, value, now_ms, step)
             for key, value in ((_key(name), value) for name, value in numbers(values).items())
             if step not in self._steps_there(key)
         ]
@@ -144,19 +142,31 @@ class MLflow:
         client.set_terminated(self._id, STATUS.get(status, "FAILED"))
 
     def state_dict(self) -> dict[str, Any]:
-        """Returns the id of MLflow's run, when MLflow has all that was logged so far."""
+        """Returns the id of MLflow's run, when MLflow has all that was logged; what it does not take goes along."""
         if self._client is not None:
-            self._give()
-        return {"run_id": self._id}
+            try:
+                self._give()
+            except Exception as error:
+                # The state must not fail: without the id, a run that goes on would be another one.
+                warnings.warn(
+                    f"MLflow took no values at a checkpoint, which keeps {len(self._held):,} of them: {error}",
+                    TrackerWarning,
+                    stacklevel=2,
+                )
+        return {"run_id": self._id, "held": [list(plain(row)) for row in self._held]}
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
         """Takes the id of the run to go on with."""
         self._id = state.get("run_id")
+        self._held = [(key, float(value), time_ms, step) for key, value, time_ms, step in state.get("held", [])]
 
     def _give(self) -> None:
+        from mlflow.entities import Metric
+
         self._given_at = self._clock()
         while self._held:
-            self._client.log_batch(self._id, metrics=self._held[:1000])  # the most that MLflow takes at once
+            metrics = [Metric(*row) for row in self._held[:1000]]  # the most that MLflow takes at once
+            self._client.log_batch(self._id, metrics=metrics)
             del self._held[:1000]
 
     def _log_once(self, run: RunInfo, there: Mapping[str, str]) -> None:
