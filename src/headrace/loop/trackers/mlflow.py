@@ -101,6 +101,9 @@ class MLflow:
             self._resumed_at = None  # nothing is there
         else:
             client.update_run(self._id, status="RUNNING")
+            # What rode in the checkpoint may have arrived after it.
+            there = {key: {row.step for row in client.get_metric_history(self._id, key)} for key, *_ in self._held}
+            self._held = [row for row in self._held if row[3] not in there[row[0]]]
         self._client = client
         self._log_once(run, {} if found is None else found.data.params)
         if self._wants_system_metrics:
