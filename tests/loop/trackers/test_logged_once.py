@@ -3,7 +3,6 @@
 import hashlib
 import json
 import math
-import warnings
 
 import pytest
 
@@ -119,12 +118,10 @@ def test_values_that_a_server_did_not_take_are_given_again(tmp_path, client, mon
     assert [(row.step, row.value) for row in found] == [(1, 0.5), (2, 0.25), (3, 0.125)]
 
 
+@foreign
 @pytest.mark.slow
 @pytest.mark.parametrize("came_back", [False, True])
-def test_values_that_mlflow_did_not_take_at_a_checkpoint_go_along_in_it(
-    tmp_path, client, monkeypatch, recwarn, came_back
-):
-    warnings.simplefilter("ignore")
+def test_values_that_mlflow_did_not_take_at_a_checkpoint_go_along_in_it(tmp_path, client, monkeypatch, came_back):
     tracker = MLflow(clock=lambda: 0.0)
     tracker.start(RunInfo(name="first", folder=tmp_path))
     given = tracker._client.log_batch
