@@ -1,12 +1,14 @@
 """What is logged once: settings, facts, the version of the data; by the library's own reader."""
 
 import hashlib
+import json
+import math
 
 import pytest
 
 from headrace.errors import TrackerWarning
 from headrace.loop import track
-from headrace.loop.trackers import RunInfo
+from headrace.loop.trackers import MLflow, RunInfo
 from headrace.loop.trackers.mlflow import _key
 from headrace.loop.trackers.plain import flat
 
@@ -88,8 +90,62 @@ def test_a_run_that_mlflow_has_lost_begins_anew_and_says_so(tmp_path, client):
     with pytest.warns(TrackerWarning, match=f"has no run {'0' * 32}, with which"):
         tracker = begun(tmp_path, {"run_id": "0" * 32}, resumed_at=4)
     tracker.log({"loss": 0.5}, 5)
+    tracker.state_dict()
     (metric,) = client.get_metric_history(tracker.state_dict()["run_id"], "loss")
     assert (metric.step, metric.value) == (5, 0.5)
+
+
+@foreign
+@pytest.mark.slow
+def test_values_that_a_server_did_not_take_are_given_again(tmp_path, client, monkeypatch):
+    now = [0.0]
+    tracker = MLflow(clock=lambda: now[0])
+    tracker.start(RunInfo(name="first", folder=tmp_path))
+    run_id, given = tracker.state_dict()["run_id"], tracker._client.log_batch
+
+    def away(*_, **__):
+        raise OSError("no route")
+
+    monkeypatch.setattr(tracker._client, "log_batch", away)
+    tracker.log({"loss": 0.5}, 1)  # held: the second is not over
+    now[0] = 1.0
+    with pytest.raises(OSError, match="no route"):
+        tracker.log({"loss": 0.25}, 2)
+    monkeypatch.setattr(tracker._client, "log_batch", given)
+    now[0] = 2.0
+    tracker.log({"loss": 0.125}, 3)
+    found = client.get_metric_history(run_id, "loss")
+    assert [(row.step, row.value) for row in found] == [(1, 0.5), (2, 0.25), (3, 0.125)]
+
+
+@foreign
+@pytest.mark.slow
+@pytest.mark.parametrize("came_back", [False, True])
+def test_values_that_mlflow_did_not_take_at_a_checkpoint_go_along_in_it(tmp_path, client, monkeypatch, came_back):
+    tracker = MLflow(clock=lambda: 0.0)
+    tracker.start(RunInfo(name="first", folder=tmp_path))
+    given = tracker._client.log_batch
+
+    def away(*_, **__):
+        raise OSError("no route")
+
+    monkeypatch.setattr(tracker._client, "log_batch", away)
+    tracker.log({"loss": 0.5, "nan": math.nan}, 1)
+    with pytest.warns(
+        TrackerWarning, match=r"^MLflow took no values at a checkpoint, which keeps 2 of them: no route$"
+    ):
+        state = json.loads(json.dumps(tracker.state_dict(), allow_nan=False))
+    monkeypatch.setattr(tracker._client, "log_batch", given)
+    if came_back:
+        tracker.state_dict()
+    tracker = MLflow()
+    tracker.load_state_dict(state)
+    tracker.start(RunInfo(name="first", folder=tmp_path, resumed_at=1))
+    tracker.log({"loss": 0.25}, 2)
+    tracker.finish("finished")
+    found = client.get_metric_history(state["run_id"], "loss")
+    assert [(row.step, row.value) for row in found] == [(1, 0.5), (2, 0.25)]
+    assert [row.step for row in client.get_metric_history(state["run_id"], "nan")] == [1]
 
 
 @foreign

@@ -11,7 +11,7 @@ import shutil
 import tempfile
 import time
 import warnings
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from headrace.errors import ConfigurationError, TrackerWarning
@@ -24,6 +24,10 @@ __all__ = ["MLflow"]
 STATUS = {"finished": "FINISHED", "failed": "FAILED", "killed": "KILLED"}
 VALUE_LENGTH = 5000
 """Characters of a parameter or tag: the least that the versions and stores of MLflow take."""
+GIVE_EVERY_S = 1.0
+"""Each call costs MLflow's database some 10 ms, whether it brings one value or a thousand."""
+MOST_HELD = 100_000
+"""Values that are held for a server that is away; older ones are given up."""
 DIGEST_LENGTH = 36
 """Characters of a data set's digest that MLflow takes."""
 
@@ -36,6 +40,8 @@ class MLflow:
     A run that goes on is the same run of MLflow. MLflow forgets nothing, so values that a killed attempt logged behind the
     checkpoint stay, and the ones that come again are not logged twice.
 
+    Values are given to MLflow once a second, and with each checkpoint.
+
     Names of values are spelled as MLflow allows: "wait %" is "wait percent", other signs are "_". Infinity is kept as the
     greatest number by MLflow's own databases. `mlflow.active_run` knows nothing of the run.
 
@@ -45,13 +51,22 @@ class MLflow:
         experiment: Name of MLflow's experiment; made if it is not there.
         system_metrics: Also log use of CPU, memory, disk, network and GPU, every ten seconds.
 
+        clock: Seconds; any beginning.
+
     Raises:
         MissingExtra: mlflow is not installed.
     """
 
     name = "mlflow"
 
-    def __init__(self, uri: str | None = None, *, experiment: str = "headrace", system_metrics: bool = False) -> None:
+    def __init__(
+        self,
+        uri: str | None = None,
+        *,
+        experiment: str = "headrace",
+        system_metrics: bool = False,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
         require("mlflow", "the MLflow tracker")
         self._uri = uri
         self._experiment = experiment
@@ -61,6 +76,9 @@ class MLflow:
         self._id: str | None = None
         self._resumed_at: int | None = None
         self._there: dict[str, frozenset[int]] = {}
+        self._held: list[tuple[str, float, int, int]] = []
+        self._clock = clock
+        self._given_at = clock()
 
     def start(self, run: RunInfo) -> None:
         """Makes a run, or finds the one it was, and logs what is logged once."""
@@ -83,24 +101,29 @@ class MLflow:
             self._resumed_at = None  # nothing is there
         else:
             client.update_run(self._id, status="RUNNING")
+            # What rode in the checkpoint may have arrived after it.
+            there = {key: {row.step for row in client.get_metric_history(self._id, key)} for key, *_ in self._held}
+            self._held = [row for row in self._held if row[3] not in there[row[0]]]
         self._client = client
         self._log_once(run, {} if found is None else found.data.params)
         if self._wants_system_metrics:
             self._monitor = _monitor(self._id, uri, goes_on=found is not None)
 
     def log(self, values: Mapping[str, float], step: int) -> None:
-        """Logs the values that are not there for this step yet."""
-        from mlflow.entities import Metric
+        """Holds the values that are not there for this step yet, and gives MLflow what is held once a second.
 
-        client = self._started()
+        What it does not take, a server that is away for a while, stays held and is tried again.
+        """
+        self._started()
         now_ms = int(time.time() * 1000)
-        metrics = [
-            Metric(key, value, now_ms, step)
+        self._held += [
+            (key, value, now_ms, step)
             for key, value in ((_key(name), value) for name, value in numbers(values).items())
             if step not in self._steps_there(key)
         ]
-        for first in range(0, len(metrics), 1000):  # the most that MLflow takes at once
-            client.log_batch(self._id, metrics=metrics[first : first + 1000])
+        del self._held[:-MOST_HELD]
+        if self._clock() - self._given_at >= GIVE_EVERY_S:
+            self._give()
 
     def artifact(self, path: pathlib.Path, name: str) -> None:
         """Has MLflow keep a copy of a file."""
@@ -118,15 +141,36 @@ class MLflow:
         if self._monitor is not None:
             self._monitor.finish()
             self._monitor = None
+        self._give()
         client.set_terminated(self._id, STATUS.get(status, "FAILED"))
 
     def state_dict(self) -> dict[str, Any]:
-        """Returns the id of MLflow's run. What was logged is in the database already."""
-        return {"run_id": self._id}
+        """Returns the id of MLflow's run, when MLflow has all that was logged; what it does not take goes along."""
+        if self._client is not None:
+            try:
+                self._give()
+            except Exception as error:
+                # The state must not fail: without the id, a run that goes on would be another one.
+                warnings.warn(
+                    f"MLflow took no values at a checkpoint, which keeps {len(self._held):,} of them: {error}",
+                    TrackerWarning,
+                    stacklevel=2,
+                )
+        return {"run_id": self._id, "held": [list(plain(row)) for row in self._held]}
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
         """Takes the id of the run to go on with."""
         self._id = state.get("run_id")
+        self._held = [(key, float(value), time_ms, step) for key, value, time_ms, step in state.get("held", [])]
+
+    def _give(self) -> None:
+        from mlflow.entities import Metric
+
+        self._given_at = self._clock()
+        while self._held:
+            metrics = [Metric(*row) for row in self._held[:1000]]  # the most that MLflow takes at once
+            self._client.log_batch(self._id, metrics=metrics)
+            del self._held[:1000]
 
     def _log_once(self, run: RunInfo, there: Mapping[str, str]) -> None:
         from mlflow.entities import Param, RunTag
