@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from headrace.engine.batch import leading_size
 from headrace.engine.loader import DataLoader
+from headrace.engine.view import LoaderView
 from headrace.errors import ConfigurationError, DataError
 from headrace.loop.checkpoint.copies import copied
 from headrace.loop.checkpoint.parts import Models, Modes, Randomness
@@ -57,7 +58,7 @@ def evaluate(
     """
     for metric in (metrics or {}).values():
         metric.reset()
-    if isinstance(batches, DataLoader):
+    if isinstance(batches, DataLoader | LoaderView):
         batches.set_epoch(0)  # the same samples with the same draws each time
     sums: dict[str, float] = {}
     counts: dict[str, int] = {}

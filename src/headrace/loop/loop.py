@@ -252,13 +252,12 @@ class Loop:
 
     def _steps(self, epoch: int) -> Iterator[Step]:
         for batch in self._pace.timed(self.checkpoint.batches()):
-            info = getattr(self.train, "last", None)
             step = Step(
                 self._updates,
                 batch,
                 epoch=epoch,
                 number=self.steps,
-                ids=None if info is None else tuple(info.sample_ids),
+                info=getattr(self.train, "last", None),
                 keep=self._keep,
             )
             self._check_modes()
@@ -282,7 +281,7 @@ class Loop:
             self.checkpoint,
             self.models,
             make_step=lambda updates, batch: Step(
-                updates, batch, epoch=0, number=0, ids=None, keep=self._keep, is_trial=True
+                updates, batch, epoch=0, number=0, info=None, keep=self._keep, is_trial=True
             ),
             evaluation=(self._evaluation, self._measure) if self.has_evaluation and self._measure else None,
             metrics=self._metrics,

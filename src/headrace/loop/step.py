@@ -7,6 +7,7 @@ import pathlib
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any, Protocol
 
+from headrace.engine.batch import BatchInfo
 from headrace.errors import ConfigurationError, NonFiniteLoss, SampleId
 
 if TYPE_CHECKING:
@@ -33,7 +34,7 @@ class Step:
         *,
         epoch: int,
         number: int,
-        ids: tuple[SampleId, ...] | None,
+        info: BatchInfo | None,
         keep: Callable[[Step, str], pathlib.Path],
         is_trial: bool = False,
     ) -> None:
@@ -43,14 +44,18 @@ class Step:
         """Epoch, from 0."""
         self.number = number
         """Optimizer steps done before this one."""
-        self.ids = ids
-        """Identities of the samples; None if the loader does not know them."""
+        self._info = info
         self.is_trial = is_trial
         """Whether this step is one of the look at a run before it begins: all that it changes is put back."""
         self.is_done = False
         """Whether `update` or `skip` was called."""
         self._updates = updates
         self._keep = keep
+
+    @property
+    def ids(self) -> tuple[SampleId, ...] | None:
+        """Identities of the samples; None if the loader does not know them. Made when they are first asked for."""
+        return None if self._info is None else tuple(self._info.sample_ids)
 
     def update(self, loss: torch.Tensor, **values: float) -> None:
         """Backward; and, when the accumulation is full: clip, optimizer step, scheduler step, gradients cleared.
