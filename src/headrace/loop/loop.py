@@ -19,6 +19,7 @@ from headrace.loop.pace import Pace
 from headrace.loop.replay import keep_batch
 from headrace.loop.sanity import Sanity
 from headrace.loop.step import Step
+from headrace.loop.summary import summary_of
 from headrace.loop.trackers import JsonLines, RunInfo, Tracker
 from headrace.loop.updates import PRECISIONS, Updates
 
@@ -137,6 +138,7 @@ class Loop:
         )
         self._updates.on_step = self._after_step
         self._is_begun = False
+        self._summaries: dict[str, str] = {}
         self._log_every, self._config = log_every, config
         self._pace = Pace()
         self._books = Books([JsonLines()] if trackers is None else trackers, is_kept_here=this_rank() == 0)
@@ -287,6 +289,8 @@ class Loop:
             metrics=self._metrics,
         )
         yield from sanity.trials()
+        tables = {name: summary_of(self.models[name], inputs) for name, inputs in sanity.inputs.items()}
+        self._summaries = {name: table for name, table in tables.items() if table is not None}
         for text in sanity.found:
             warnings.warn(text, LoopWarning, stacklevel=3)
 
@@ -320,6 +324,7 @@ class Loop:
                 "contract": None if contract is None else str(contract),
                 "parameters": sum(one.numel() for one in parameters),
                 "trained_parameters": sum(one.numel() for one in parameters if one.requires_grad),
+                **({"summary": self._summaries} if self._summaries else {}),
             },
             resumed_at=None if self.restored is None else self.steps,
         )

@@ -68,6 +68,8 @@ class Sanity:
         self._make_step, self._evaluation, self._metrics = make_step, evaluation, metrics
         self._budget_s = budget_s
         self._losses: list[Any] = []
+        self.inputs: dict[str, tuple[Any, ...]] = {}
+        """What each model was first called with, by its name; empty before the trials, and for calls with keywords."""
         self.found: list[str] = []
         """What is wrong, in words; empty: nothing."""
 
@@ -93,6 +95,8 @@ class Sanity:
     def _gradients(self, batch: Any) -> Iterator[Step]:
         with _listening(self._models) as forwards:
             yield from self._body(batch, takes_step=False)
+        names = {id(model): name for name, model in self._models.items()}
+        self.inputs = {names[id(one.model)]: one.args for one in forwards}
         if not self._losses:
             return
         missing = [
