@@ -33,6 +33,7 @@ from headrace.loop.checkpoint.parts import (
     Randomness,
     Values,
 )
+from headrace.loop.checkpoint.parts.names import optimizer_within
 from headrace.loop.checkpoint.place import Place
 from headrace.loop.checkpoint.position import position_of
 from headrace.loop.checkpoint.promise import Restored, promise_of
@@ -125,7 +126,8 @@ class Checkpointer:
         self._folder = CheckpointFolder(folder, keep=keep)
         self._cadence = Cadence(every=every, every_s=every_s)
         self._place = Place(None if loader is None else position_of(loader), best=best)
-        models, optimizers = Models(_named(model)), _named(optimizer)
+        models = Models(_named(model))
+        optimizers = {name: optimizer_within(one) for name, one in _named(optimizer).items()}
         self._gradients = PendingGradients(models, optimizers)
         modules = {name: one for name, one in (extra or {}).items() if hasattr(one, "named_buffers")}
         further = Models(modules, "extra_models")

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     import torch
 
-__all__ = ["layers_of", "plain", "two_sides"]
+__all__ = ["layers_of", "optimizer_within", "plain", "two_sides"]
 
 INNER = ("_orig_mod", "_fsdp_wrapped_module", "_checkpoint_wrapped_module")
 """The attribute in which torch.compile, FSDP and activation checkpointing keep what they wrap."""
@@ -26,6 +26,15 @@ def layers_of(model: torch.nn.Module) -> list[torch.nn.Module]:
         if inner is None:
             return layers
         layers.append(inner)
+
+
+def optimizer_within(optimizer: Any) -> torch.optim.Optimizer:
+    """Returns the optimizer that Accelerate or Lightning has wrapped, or the one given."""
+    from torch.optim import Optimizer
+
+    while isinstance(inner := getattr(optimizer, "optimizer", None), Optimizer):
+        optimizer = inner
+    return optimizer  # type: ignore[no-any-return]
 
 
 def plain(name: str, prefix: str = "") -> str:
