@@ -94,8 +94,10 @@ class Pace(Evidence):
     """Seconds to the first batch with workers."""
     worker_cpu_share: float | None
     """The same of the busiest worker while it made samples: well above 1 it has threads of its own at work."""
+    single_cpu_s: float | None
+    """Processor seconds of a usual batch in one process: no other program adds to them. None: not measured."""
     handover_cpu_s: float | None
-    """Processor seconds that taking over a usual batch from a worker costs this process: no other program adds to them."""
+    """Processor seconds that taking over a usual batch from a worker costs this process. None: not measured."""
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)

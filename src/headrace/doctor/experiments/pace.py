@@ -74,6 +74,7 @@ class WalkTwice:
             tensors_per_batch=middle[1],
             single_s=tuple(alone.intervals_s),
             single_cpu_share=single_share,
+            single_cpu_s=statistics.median(alone.cpu_s) if alone.cpu_s else None,
             worker_s=tuple(worked.intervals_s),
             worker_first_s=worked.first_s,
             worker_cpu_share=worker_share,

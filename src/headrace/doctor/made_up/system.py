@@ -40,6 +40,7 @@ def a_pace(**more: Any) -> Pace:
         "worker_s": (),
         "worker_first_s": None,
         "worker_cpu_share": None,
+        "single_cpu_s": None,
         "handover_cpu_s": None,
     }
     return Pace(**{**usual, **more})

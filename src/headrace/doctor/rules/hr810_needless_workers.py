@@ -13,7 +13,9 @@ RATIO = 4.0
 """Times slower with workers than without: far above what noise makes of two medians."""
 FEWEST_BATCHES = 100
 """Per epoch: in a shorter one there is nothing to win."""
-LOST_S = 0.1
+CPU_RATIO = 2.0
+"""Times the processor time of making a batch that taking it over must cost."""
+LOST_S = 0.2
 """Seconds per epoch that must be lost."""
 
 
@@ -34,7 +36,8 @@ class NeedlessWorkers(Rule):
     experiment = """
         The loader is walked through in one process and with its own workers, up to sixty batches each, as fast as it goes, those
         made ahead not counted. Both are medians of the same run on the same machine. What counts of the second is at most the
-        processor time that this process spends on taking a batch over, so that a busy machine is not blamed on workers.
+        processor time that this process spends on taking a batch over, and that must be twice what making one takes, so that
+        a busy machine is not blamed on workers.
         """
     needs = (Pace,)
     fix = Fix(
@@ -49,10 +52,14 @@ class NeedlessWorkers(Rule):
         if min(len(pace.single_s), len(pace.worker_s)) < FEWEST_INTERVALS or (pace.num_batches or 0) < FEWEST_BATCHES:
             return []
         single, worked = statistics.median(pace.single_s), statistics.median(pace.worker_s)
-        # Beside other programs three processes wait longer for their cores than one does; what the hand-over computes stays.
-        taken = worked if pace.handover_cpu_s is None else min(worked, pace.handover_cpu_s)
+        taken = worked
+        if pace.handover_cpu_s is not None and pace.single_cpu_s is not None:
+            # Beside other programs three processes wait longer for their cores than one does; what they compute stays.
+            if pace.handover_cpu_s < CPU_RATIO * pace.single_cpu_s:
+                return []
+            taken = min(worked, pace.handover_cpu_s)
         lost_s = (taken - single) * (pace.num_batches or 0)
-        if taken < RATIO * single or lost_s < LOST_S:
+        if worked < RATIO * single or lost_s < LOST_S:
             return []
         noun = "worker" if pace.num_workers == 1 else "workers"
         return [
@@ -76,7 +83,12 @@ class NeedlessWorkers(Rule):
             title="One worker",
             evidence=(
                 a_pace(
-                    num_batches=300, num_workers=1, single_s=(5e-5,) * 20, worker_s=(8e-4,) * 20, handover_cpu_s=5e-4
+                    num_batches=1_000,
+                    num_workers=1,
+                    single_s=(5e-5,) * 20,
+                    worker_s=(8e-4,) * 20,
+                    single_cpu_s=5e-5,
+                    handover_cpu_s=5e-4,
                 ),
             ),
             message="a batch takes 0.80 ms with 1 worker and 0.05 ms without",
@@ -91,7 +103,12 @@ class NeedlessWorkers(Rule):
             title="Workers that wait for cores which other programs have",
             evidence=(
                 a_pace(
-                    num_batches=200, num_workers=2, single_s=(3e-4,) * 20, worker_s=(3e-3,) * 20, handover_cpu_s=6e-4
+                    num_batches=2_000,
+                    num_workers=2,
+                    single_s=(3e-4,) * 20,
+                    worker_s=(3e-3,) * 20,
+                    single_cpu_s=3e-4,
+                    handover_cpu_s=5e-4,
                 ),
             ),
         ),
