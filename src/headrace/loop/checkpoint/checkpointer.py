@@ -378,6 +378,7 @@ class Checkpointer:
         finally:
             self._signals.close()
             self._gradients.close()
+            self._ranks.close()
             self._folder.close()
 
     def __enter__(self) -> Self:

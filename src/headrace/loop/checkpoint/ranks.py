@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+import contextlib
+import datetime as dt
 from typing import Any
 
 __all__ = ["Ranks", "this_rank"]
+
+PATIENCE_S = 10.0
+"""Seconds that a rank which leaves waits for the others' last answers."""
 
 
 def this_rank() -> int:
@@ -49,6 +54,20 @@ class Ranks:
         flag = torch.tensor([here], dtype=torch.uint8)
         self._asked = (self._dist.all_reduce(flag, op=self._dist.ReduceOp.MAX, group=self._group, async_op=True), flag)
         return asked
+
+    def close(self) -> None:
+        """Waits for the question that is under way, and gives the group back: gloo aborts a process that ends before.
+
+        Every rank has asked as often as this one. A rank that has died answers nothing, so it is waited for a while only.
+        """
+        if self._asked is not None:
+            work, _ = self._asked
+            self._asked = None
+            with contextlib.suppress(RuntimeError):
+                work.wait(timeout=dt.timedelta(seconds=PATIENCE_S))
+        if self._group is not None and self._dist is not None and self._dist.is_initialized():
+            self._dist.destroy_process_group(self._group)
+        self._group = None
 
     def from_first(self, value: Any) -> Any:
         """Returns rank 0's value on every rank; plain values only."""
