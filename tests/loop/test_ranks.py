@@ -11,11 +11,11 @@ ROOT = pathlib.Path(__file__).parents[2]
 pytestmark = pytest.mark.slow
 
 
-def trained(folder, records, ranks, most=0):
+def under_torchrun(ranks, module, *arguments):
     done = subprocess.run(
         [
             *(sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc-per-node", str(ranks)),
-            *("-m", "tests.loop.ranked", str(folder), str(records), str(most)),
+            *("-m", module, *map(str, arguments)),
         ],
         cwd=ROOT,
         capture_output=True,
@@ -24,7 +24,11 @@ def trained(folder, records, ranks, most=0):
         check=False,
     )
     assert done.returncode == 0, done.stderr
-    return done.stderr
+    return done
+
+
+def trained(folder, records, ranks, most=0):
+    return under_torchrun(ranks, "tests.loop.ranked", folder, records, most).stderr
 
 
 def read(records, rank):
@@ -65,21 +69,9 @@ def test_two_ranks_go_on_to_the_last_bit_and_one_with_the_same_batches(tmp_path)
 def test_the_loop_of_two_ranks_learns_what_one_does(tmp_path):
     import numpy as np
 
-    ends = []
-    for ranks in (1, 2):
-        done = subprocess.run(
-            [
-                *(sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc-per-node", str(ranks)),
-                *("-m", "tests.loop.ranked_loop", str(tmp_path / str(ranks))),
-            ],
-            cwd=ROOT,
-            capture_output=True,
-            text=True,
-            timeout=110,
-            check=False,
-        )
-        assert done.returncode == 0, done.stderr
-        ends.append(json.loads(done.stdout))
+    ends = [
+        json.loads(under_torchrun(ranks, "tests.loop.ranked_loop", tmp_path / str(ranks)).stdout) for ranks in (1, 2)
+    ]
     (steps, history, weights), (steps_2, history_2, weights_2) = ends
 
     assert steps == steps_2 == 6

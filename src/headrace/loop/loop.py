@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from headrace.errors import ConfigurationError, LoopWarning
 from headrace.loop.books import Books
 from headrace.loop.checkpoint import Checkpointer, Restored
-from headrace.loop.checkpoint.environment import environment_here, git_revision
+from headrace.loop.checkpoint.environment import environment_here
 from headrace.loop.checkpoint.ranks import this_rank
 from headrace.loop.evaluation import Measure, evaluate
 from headrace.loop.pace import Pace
@@ -319,7 +319,7 @@ class Loop:
             config=self._config if isinstance(self._config, Mapping) else {"config": self._config},
             facts={
                 "environment": environment_here(self.checkpoint.ranks.world_size),
-                "git": git_revision(),
+                "git": self.checkpoint.git,
                 "data": {**self.checkpoint.data, **self.checkpoint.data.get("version", {})},
                 "contract": None if contract is None else str(contract),
                 "parameters": sum(one.numel() for one in parameters),

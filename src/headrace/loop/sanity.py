@@ -15,6 +15,8 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from headrace.loop.checkpoint import Checkpointer
+from headrace.loop.checkpoint.repeat import difference
+from headrace.loop.checkpoint.trial import Trial
 from headrace.loop.evaluation import Measure, evaluate, undisturbed
 from headrace.loop.step import Step
 from headrace.loop.updates import Updates
@@ -76,19 +78,22 @@ class Sanity:
     def trials(self) -> Iterator[Step]:
         """Yields the trial steps; whatever happens, all is then as it was before."""
         deadline = time.monotonic() + self._budget_s
-        with self._checkpoint.put_back() as again:
+        trial = self._checkpoint.trial()
+        try:
             batches = list(itertools.islice(self._checkpoint.batches(), NUM_BATCHES))
             if not batches:
                 return
-            again()
+            trial.put_back()
             yield from self._gradients(batches[0])
-            for trial in (self._learning(batches[0]), self._repeating(batches, again)):
+            for steps in (self._learning(batches[0], trial), self._repeating(batches, trial)):
                 if time.monotonic() < deadline:
-                    again()
-                    yield from trial
+                    trial.put_back()
+                    yield from steps
             if time.monotonic() < deadline:
-                again()
+                trial.put_back()
                 self._evaluates_alike()
+        finally:
+            trial.put_back()
 
     # The trials.
 
@@ -162,11 +167,11 @@ class Sanity:
                 "(softmax, reshape, mean over dim 0), unless it is meant"
             )
 
-    def _learning(self, batch: Any) -> Iterator[Step]:
+    def _learning(self, batch: Any, trial: Trial) -> Iterator[Step]:
         self._updates.use_initial_rates()
         losses: list[float] = []
         for _ in range(MOST_STEPS):
-            self._checkpoint.same_random()  # with the same dropout and noise the loss is a function of the weights alone
+            trial.put_back_random()  # with the same dropout and noise the loss is a function of the weights alone
             self._losses = []
             yield from self._body(batch, takes_step=True)
             if not self._losses:
@@ -182,14 +187,14 @@ class Sanity:
             "the inputs"
         )
 
-    def _repeating(self, batches: Sequence[Any], again: Callable[[], None]) -> Iterator[Step]:
+    def _repeating(self, batches: Sequence[Any], trial: Trial) -> Iterator[Step]:
         states = []
         for _ in range(2):
-            again()
+            trial.put_back()
             for batch in batches:
                 yield from self._body(batch, takes_step=True)
-            states.append(self._checkpoint.snapshot())
-        different = self._checkpoint.first_difference(*states)
+            states.append(trial.states())
+        different = difference(trial.parts, *states, without="place")
         self._checkpoint.note_repeats(is_exact=different is None)
         if different is not None:
             self.found.append(

@@ -110,12 +110,8 @@ class Updates:
 
     def add(self, loss: torch.Tensor, values: Mapping[str, float]) -> None:
         """Takes the loss of one batch; with the last one of a step, takes the step."""
-        import torch
-
         loss = loss / self.accumulate
-        within, self._within = self._within, None
-        with within or contextlib.nullcontext(), torch.autocast(self._device_type, enabled=False):
-            (loss if self._scaler is None else self._scaler.scale(loss)).backward()
+        self._backward(loss if self._scaler is None else self._scaler.scale(loss))
         self.state["pending"] = self.pending + 1
         for name, value in values.items():
             self.state["sums"][name] = self.state["sums"].get(name, 0.0) + value
@@ -126,19 +122,31 @@ class Updates:
         """Backward and, if told to, a step: without accumulation, schedule, values and books."""
         import torch
 
-        within, self._within = self._within, None
-        with within or contextlib.nullcontext(), torch.autocast(self._device_type, enabled=False):
-            loss.backward()  # type: ignore[no-untyped-call]
+        self._backward(loss)
         if takes_step:
             if self._clip is not None:
                 torch.nn.utils.clip_grad_norm_(list(self._parameters()), self._clip)
-            self._is_ours = True
-            try:
+            with self._ours():
                 for optimizer in self._optimizers:
                     optimizer.step()
                     optimizer.zero_grad()
-            finally:
-                self._is_ours = False
+
+    def _backward(self, loss: Any) -> None:
+        """Runs it where the body's contexts still hold, but for autocast, in which no gradient should be computed."""
+        import torch
+
+        within, self._within = self._within, None
+        with within or contextlib.nullcontext(), torch.autocast(self._device_type, enabled=False):
+            loss.backward()
+
+    @contextlib.contextmanager
+    def _ours(self) -> Iterator[None]:
+        """Within the block optimizers are stepped by the loop and not by the body."""
+        self._is_ours = True
+        try:
+            yield
+        finally:
+            self._is_ours = False
 
     def use_initial_rates(self) -> None:
         """Sets the learning rates that schedules begin to lower, or to warm up to."""
@@ -179,13 +187,10 @@ class Updates:
                     self._scaler.unscale_(optimizer)
             norm = torch.nn.utils.clip_grad_norm_(list(self._parameters()), self._clip)
             self.values["grad_norm"] = float(norm)
-        self._is_ours = True
-        try:
-            before = None if self._scaler is None else self._scaler.get_scale()
+        before = None if self._scaler is None else self._scaler.get_scale()
+        with self._ours():
             for optimizer in self._optimizers:
                 optimizer.step() if self._scaler is None else self._scaler.step(optimizer)
-        finally:
-            self._is_ours = False
         is_skipped = False
         if self._scaler is not None:
             self._scaler.update()

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import datetime as dt
 import logging
 import os
@@ -19,7 +18,7 @@ from typing import TYPE_CHECKING, Any, Self
 from headrace.errors import CheckpointError, CheckpointWarning, ConfigurationError
 from headrace.loop.checkpoint import files, tree
 from headrace.loop.checkpoint.cadence import Cadence
-from headrace.loop.checkpoint.copies import Copier, copied
+from headrace.loop.checkpoint.copies import Copier
 from headrace.loop.checkpoint.environment import environment_here, git_revision, numerical_differences
 from headrace.loop.checkpoint.folder import CheckpointFolder
 from headrace.loop.checkpoint.manifest import FORMAT, Manifest
@@ -38,9 +37,10 @@ from headrace.loop.checkpoint.place import Place
 from headrace.loop.checkpoint.position import position_of
 from headrace.loop.checkpoint.promise import Restored, promise_of
 from headrace.loop.checkpoint.ranks import Ranks
-from headrace.loop.checkpoint.repeat import Repeat, difference, repeat
+from headrace.loop.checkpoint.repeat import Repeat, repeat
 from headrace.loop.checkpoint.saved import Saved, write_checkpoint, write_part
 from headrace.loop.checkpoint.signals import Signals
+from headrace.loop.checkpoint.trial import Trial
 from headrace.loop.checkpoint.writer import Writer
 from headrace.loop.versions.same_data import as_plain, differences
 from headrace.loop.versions.version import DataVersion
@@ -154,14 +154,14 @@ class Checkpointer:
         self._copier = Copier()
         self._config = config
         self._data = {} if data is None else as_plain(data)
-        self._git = git_revision()  # of the code that runs: the files may be edited while it does
+        self.git = git_revision()  # when it begins: the files may be edited while it runs
+        """Commit of the code that runs, and whether files differ from it; None: no repository."""
         self._loader = loader
         self._restored: Restored | None = None
         self._looked = False
         self._saved: Saved | None = None
         self._attempted: int | None = None
         self._attempts = 0
-        self._random_before: Any = None
         self._repeats: bool | None = None
         # Last: from here on `close` is owed.
         self._word = self._ranks.from_first(self._opened() if self._ranks.is_first else None)
@@ -326,35 +326,9 @@ class Checkpointer:
         self._repeats = found.is_exact
         return found
 
-    # Trying out.
-
-    def snapshot(self) -> list[Any]:
-        """Returns a copy of all parts as they are now, in the order of loading."""
-        return [copied(part.state()) for part in self._parts]
-
-    @contextlib.contextmanager
-    def put_back(self) -> Iterator[Callable[[], None]]:
-        """Within the block anything may be tried; at its end all parts are as they were. Yields what does so meanwhile."""
-        before = self.snapshot()
-
-        def again() -> None:
-            for part, state in zip(self._parts, before, strict=True):
-                part.load(copied(state))
-
-        self._random_before = before[-1]
-        try:
-            yield again
-        finally:
-            again()
-
-    def same_random(self) -> None:
-        """Sets random state to what it was at the beginning of `put_back`."""
-        self._parts[-1].load(copied(self._random_before))
-
-    def first_difference(self, one: Sequence[Any], other: Sequence[Any]) -> str | None:
-        """Returns the name of the first item in which two snapshots differ, the place of the loader left out."""
-        which = [number for number, part in enumerate(self._parts) if part is not self._place]
-        return difference([self._parts[k] for k in which], [one[k] for k in which], [other[k] for k in which])
+    def trial(self) -> Trial:
+        """Returns what remembers all parts as they are now, and puts them back."""
+        return Trial(self._parts)
 
     def note_repeats(self, *, is_exact: bool) -> None:
         """Keeps in later checkpoints whether steps repeat."""
@@ -489,7 +463,7 @@ class Checkpointer:
             created=dt.datetime.now().astimezone().isoformat(timespec="seconds"),
             files=(),
             parts=tuple(part.name for part in self._parts),
-            environment={**environment_here(self._ranks.world_size), "git": self._git},
+            environment={**environment_here(self._ranks.world_size), "git": self.git},
             world_size=self._ranks.world_size,
             metric=metric,
             repeats=self._repeats,

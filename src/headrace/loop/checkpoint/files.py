@@ -21,6 +21,7 @@ from typing import Any
 from headrace.errors import CheckpointError, DamagedCheckpoint
 from headrace.loop.checkpoint import tree
 from headrace.loop.checkpoint.manifest import NAME, FileRecord, Manifest, decode, encode
+from headrace.loop.durable import sync_folder
 
 __all__ = ["check", "read", "read_manifest", "write", "write_manifest", "write_split"]
 
@@ -126,15 +127,6 @@ def read(folder: pathlib.Path, stem: str) -> dict[str, Any]:
     except (OSError, ValueError, SafetensorError) as error:
         raise CheckpointError(f"{folder} cannot be read: {error}") from error
     return found
-
-
-def sync_folder(folder: pathlib.Path) -> None:
-    """Makes the names in a folder survive a loss of power."""
-    descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)
 
 
 def _tensors(path: pathlib.Path, prefix: str) -> dict[str, Any]:

@@ -25,6 +25,7 @@ from typing import Any
 from headrace.errors import CheckpointError
 from headrace.loop.checkpoint import files
 from headrace.loop.checkpoint.manifest import Manifest
+from headrace.loop.durable import sync_folder
 
 __all__ = ["CheckpointFolder"]
 
@@ -180,7 +181,7 @@ class CheckpointFolder:
         except BaseException:
             shutil.rmtree(place, ignore_errors=True)
             raise
-        files.sync_folder(self.path)
+        sync_folder(self.path)
         self._point("latest", target.name)
 
     def mark_best(self, path: pathlib.Path) -> None:
@@ -216,7 +217,7 @@ class CheckpointFolder:
             with contextlib.suppress(OSError):
                 pathlib.Path(place).unlink()
             raise
-        files.sync_folder(self.path)
+        sync_folder(self.path)
 
     def _entries(self) -> list[pathlib.Path]:
         try:

@@ -8,9 +8,9 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
-from headrace.loop.checkpoint.copies import copied
 from headrace.loop.checkpoint.parts import Part
 from headrace.loop.checkpoint.tree import leaves
+from headrace.loop.checkpoint.trial import Trial
 
 __all__ = ["Repeat", "difference", "repeat"]
 
@@ -39,20 +39,20 @@ class Repeat:
 def repeat(parts: Sequence[Part], step: Callable[[Any], Any], batches: Sequence[Any]) -> Repeat:
     """Runs the steps twice and compares all parts after each; the state is then what it was before.
 
-    Costs twice the steps, three times if they differ, and two copies of the state.
+    Costs twice the steps, three times if they differ, and a copy of the state for each step.
 
     Args:
         parts: What a step may change, in the order of loading.
         step: One training step on one batch.
         batches: A batch for each step.
     """
-    before = [copied(part.state()) for part in parts]
+    trial = Trial(parts)
     try:
-        first = list(_states(parts, step, batches))
-        _load(parts, before)
-        for number, (one, other) in enumerate(zip(first, _states(parts, step, batches), strict=True)):
+        first = list(_states(trial, step, batches))
+        trial.put_back()
+        for number, (one, other) in enumerate(zip(first, _states(trial, step, batches), strict=True)):
             if (item := difference(parts, one, other)) is not None:
-                _load(parts, before)
+                trial.put_back()
                 return Repeat(
                     is_exact=False,
                     num_steps=len(batches),
@@ -62,24 +62,21 @@ def repeat(parts: Sequence[Part], step: Callable[[Any], Any], batches: Sequence[
                 )
         return Repeat(is_exact=True, num_steps=len(batches))
     finally:
-        _load(parts, before)
+        trial.put_back()
 
 
-def _states(parts: Sequence[Part], step: Callable[[Any], Any], batches: Sequence[Any]) -> Iterator[list[Any]]:
+def _states(trial: Trial, step: Callable[[Any], Any], batches: Sequence[Any]) -> Iterator[list[Any]]:
     """The state of each part after each step. Of the first run all are kept, of the second one at a time."""
     for batch in batches:
         step(batch)
-        yield [copied(part.state()) for part in parts]
+        yield trial.states()
 
 
-def _load(parts: Sequence[Part], states: Sequence[Any]) -> None:
-    for part, state in zip(parts, states, strict=True):
-        part.load(copied(state))  # what is loaded may be taken over, and changed by the next step
-
-
-def difference(parts: Sequence[Part], one: Sequence[Any], other: Sequence[Any]) -> str | None:
-    """Returns the name of the first item in which two states of parts differ; None: in none."""
+def difference(parts: Sequence[Part], one: Sequence[Any], other: Sequence[Any], *, without: str = "") -> str | None:
+    """Returns the name of the first item in which two states of parts differ, a part left out; None: in none."""
     for part, here, there in zip(parts, one, other, strict=True):
+        if part.name == without:
+            continue
         for (path, value), (_, again) in zip(leaves(here), leaves(there), strict=True):
             if not _same(value, again):
                 return ".".join(map(str, (part.name, *path)))

@@ -12,6 +12,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from headrace.errors import TrackerWarning
+from headrace.loop.durable import sync_folder
 from headrace.loop.trackers.plain import plain
 
 __all__ = ["History"]
@@ -121,7 +122,7 @@ class History:
         self.names_there = frozenset(names)
         if is_changed or unreadable:
             new.replace(self.path)
-            _sync_folder(self.path.parent)
+            sync_folder(self.path.parent)
         else:
             new.unlink()
         if damaged := [one for one in unreadable if one < number]:  # the last one was cut short by the kill
@@ -146,12 +147,3 @@ def _stays(row: Mapping[str, Any], step: int, *, is_beyond: bool) -> bool:
     if row.get("resumed_at") is not None and row["resumed_at"] >= step:
         return False  # an earlier attempt to go on from the same place, which left nothing
     return not is_beyond
-
-
-def _sync_folder(folder: pathlib.Path) -> None:
-    """Makes a new name in a folder survive a loss of power."""
-    descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)
