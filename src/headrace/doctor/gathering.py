@@ -27,6 +27,12 @@ from headrace.doctor.probes.collation import JoinSamples, choose_samples, try_co
 from headrace.doctor.probes.contracts import check_contract
 from headrace.doctor.probes.facts import AskFacts, Introduction
 from headrace.doctor.probes.reads import Prepared, ReadSamples, choose_indices, read_samples
+from headrace.doctor.probes.reads_again import (
+    MAX_READ_AGAIN,
+    ReadAgain,
+    ReadFailuresAgain,
+    with_readings_again,
+)
 from headrace.doctor.probes.stream_reads import ReadStream, Walked, read_stream
 from headrace.doctor.probes.streams import CompareStreams
 from headrace.doctor.probes.targets import find_targets
@@ -108,8 +114,22 @@ class _Round(Round):
         if not prepared and indices:
             self.found.lacks([SampleReads], f"no sample was examined: {told(ending)}")
             return []
+        prepared = self._read_again(prepared)
         self._keep_reads(prepared, num_samples)
         return prepared
+
+    def _read_again(self, prepared: list[Prepared]) -> list[Prepared]:
+        """The same, with what came of reading again what failed: in the child that it failed in."""
+        failing = [one.read.index for one in prepared if one.read.outcome == "error"][:MAX_READ_AGAIN]
+        if not failing:
+            return prepared
+        self.say("reading failures again")
+        limit_s = min(self.wishes.walk_s / 2, self.left_s / 8)
+        again: list[ReadAgain] = []
+        experiment = ReadFailuresAgain(indices=failing, seed=self.wishes.seed, limit_s=limit_s)
+        ending = self.lab.run(experiment, again.append)
+        self.found.note(experiment.name, ending, f"{len(again)} samples")
+        return with_readings_again(prepared, again)
 
     def _read_stream(self) -> Sequence[Prepared]:
         wishes = self.wishes

@@ -102,6 +102,17 @@ class SampleRead:
     """Of the content of its largest field; None: it has no numeric field with a shape."""
     fields: tuple[ValueView, ...] = ()
     """What came out; empty unless `ok`. A sample that is None has one field of kind `none`."""
+    num_again: int = 0
+    """For `error`: further readings in the same process, under its own seed and under others; 0: none were made."""
+    num_again_failed: int = 0
+    """Of those, readings that raised, too."""
+    is_drawn: bool = False
+    """For what fails by chance: True if it failed under its own seed each time, so that a random step draws the failure."""
+
+    @property
+    def is_by_chance(self) -> bool:
+        """Whether it failed, and came out when it was read again."""
+        return self.outcome == "error" and self.num_again_failed < self.num_again
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)

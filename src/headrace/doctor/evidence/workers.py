@@ -35,10 +35,19 @@ class WorkerError:
     """`file:line in function` of the user's code."""
     arrives_as: str | None
     """Type under which torch raises it in the training process; None: it cannot be sent, and the loader waits for ever."""
-    in_one_process: Literal["fine", "same", "unknown"]
-    """fine: one process prepares these samples without an error."""
+    in_one_process: Literal["fine", "same", "by chance", "unknown"]
+    """fine: one process prepares these samples without an error; same: it meets an error, too; by chance: it fails in some
+    readings, or too seldom in workers to say that it is the workers."""
     num_errors: int = 1
     """Errors of this type at this place."""
+    num_came_out: int = 0
+    """Readings in workers in which the samples that met it came out."""
+    num_single: int = 0
+    """Readings in one process in search of such an error; 0: it was not searched for."""
+    num_single_failed: int = 0
+    """Of those, readings that failed with it."""
+    is_drawn: bool = False
+    """For what fails by chance: True if one process failed again under the same seed, so that a random step draws it."""
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)

@@ -49,7 +49,7 @@ class UnreadableRecord(Rule):
         special care: a plain `for` loop over the data set takes it for the end and stops without a word.
 
         It is no fault if the data set itself leaves such samples out: then they never reach this check. Files that
-        hold a pointer of git-lfs or DVC are HR102.
+        hold a pointer of git-lfs or DVC are HR102, and samples that come out when they are read again are HR112.
         """
     experiment = """
         Each chosen sample is prepared alone in a child process that notes the id before it starts, so that even a
@@ -75,7 +75,11 @@ class UnreadableRecord(Rule):
 
     def judge(self, seen: SampleReads) -> list[Finding]:
         """One finding for each kind of cause."""
-        broken = [read for read in seen.reads if read.outcome in {"error", "crashed"} and pointer_in(read) is None]
+        broken = [
+            read
+            for read in seen.reads
+            if read.outcome in {"error", "crashed"} and pointer_in(read) is None and not read.is_by_chance
+        ]
         beyond = _first_row_beyond(seen, broken)
         if beyond is not None:
             found = [_beyond_the_end(beyond, [read for read in broken if read.index >= beyond], seen)]

@@ -7,6 +7,7 @@ Workers come first: what a data set opens or makes lazily must not yet be there 
 
 from __future__ import annotations
 
+import collections
 import contextlib
 import dataclasses
 import functools
@@ -36,7 +37,7 @@ from headrace.doctor.walks.field_digests import Digests
 from headrace.doctor.walks.journal import Event
 from headrace.doctor.walks.loader_walk import LoaderWalk, Pass, Stop
 from headrace.doctor.walks.observer import name_index
-from headrace.doctor.walks.one_process import InOneProcess, OneProcess, read_stream
+from headrace.doctor.walks.one_process import OneProcess, read_stream
 from headrace.doctor.walks.shares import deal_out, stream_shares
 from headrace.doctor.walks.shrinking import shrink
 from headrace.errors import SampleId
@@ -261,8 +262,13 @@ class _Examination:
     def _errors(self, passes: Sequence[Pass]) -> tuple[WorkerError, ...]:
         """One for each type and place."""
         found: dict[tuple[Any, ...], WorkerError] = {}
+        struck: dict[tuple[Any, ...], set[Index]] = collections.defaultdict(set)
+        came_out = collections.Counter(
+            name for one in passes for name, samples in by_index(one.journals).items() for _ in samples
+        )
         for event, batch in itertools.chain.from_iterable(map(_failed, (j for one in passes for j in one.journals))):
             key = (event["error_type"], event["stage"], event["error_at"])
+            struck[key].update(event.get("indices", batch))
             if key in found:
                 found[key] = dataclasses.replace(found[key], num_errors=found[key].num_errors + 1)
                 continue
@@ -275,7 +281,10 @@ class _Examination:
                 arrives_as=event["arrives_as"],
                 in_one_process="unknown",
             )
-        return tuple(found.values())
+        return tuple(
+            dataclasses.replace(one, num_came_out=sum(came_out[name] for name in struck[key]))
+            for key, one in found.items()
+        )
 
     def _ids(self, names: Sequence[Index]) -> tuple[SampleId, ...]:
         return tuple(self._id(name) for name in names)
@@ -310,7 +319,15 @@ class _Examination:
             for name in self._names(ids)
         ]
         self._tell_epoch(0)
-        single_process = OneProcess(self.wish, self.subject, self.bench, self.indices, self.collate, self._id)
+        single_process = OneProcess(
+            self.wish,
+            self.subject,
+            self.bench,
+            self.indices,
+            self.collate,
+            self._id,
+            shares_nothing=self.wish.facts.start_method == "fork" and not _holds_something_open(self.subject.dataset),
+        )
         reads = single_process.read_twice([*dict.fromkeys(first), *self.indices])
         ends = self._with_single(ends, single_process)
         yield ends
@@ -339,14 +356,13 @@ class _Examination:
 
     def _with_single(self, ends: WorkerEnds, single_process: OneProcess) -> WorkerEnds:
         """The ends and errors, with what one process makes of the same samples."""
-
-        def judge(one: WorkerEnd | WorkerError) -> InOneProcess:
-            return single_process.judge(one, self._names(one.sample_ids))
-
         return dataclasses.replace(
             ends,
-            ends=tuple(dataclasses.replace(end, in_one_process=judge(end)) for end in ends.ends),
-            errors=tuple(dataclasses.replace(error, in_one_process=judge(error)) for error in ends.errors),
+            ends=tuple(
+                dataclasses.replace(end, in_one_process=single_process.judge_end(end, self._names(end.sample_ids)))
+                for end in ends.ends
+            ),
+            errors=tuple(single_process.judge_error(error, self._names(error.sample_ids)) for error in ends.errors),
         )
 
     def _explain(
