@@ -193,7 +193,7 @@ def refused(job):
 
 
 def repeats(job):
-    """Asks a sharded run whether its steps repeat; writes down the answer, and whether all was put back."""
+    """Asks a sharded run whether its steps repeat; writes down the answer, whether all was put back, and what is pending."""
     net, optimizer, checkpoint = made(job, 0)
 
     def step(batch):
@@ -206,6 +206,10 @@ def repeats(job):
     before = digest(state(net, optimizer))
     found = checkpoint.check(step, [torch.full((4, 6), float(number)) for number in range(3)])
     said = [found.is_exact, digest(state(net, optimizer)) == before]
+    step(torch.ones(4, 6))
+    said.append(checkpoint._gradients.state() == {})
+    net(torch.ones(4, 6)).square().mean().backward()  # added to gradients that a step has used
+    said.append(set(checkpoint._gradients.state()) == {name for name, _ in net.named_parameters()})
     checkpoint.close()
     if dist.get_rank() == 0:
         pathlib.Path(job["out"]).write_text(json.dumps(said), encoding="utf-8")

@@ -144,8 +144,8 @@ def test_each_rank_writes_its_pieces_and_none_the_whole(of_two):
     assert max(moments) < 0.7 * sum(moments)
 
 
-def test_whether_steps_repeat_can_be_asked(of_two):
-    assert said(of_two / "repeats.json") == [True, True]
+def test_whether_steps_repeat_can_be_asked_and_which_gradients_are_pending_is_known(of_two):
+    assert said(of_two / "repeats.json") == [True, True, True, True]
 
 
 def test_gradients_that_fsdp_holds_back_are_not_lost_silently(of_two):
