@@ -3,6 +3,7 @@
 torchrun --nproc-per-node 2 -m tests.loop.sharded JOBS      a JSON list of {"do": "train" or "load", ...}
 """
 
+import faulthandler
 import json
 import os
 import pathlib
@@ -219,6 +220,7 @@ JOBS = {"train": train, "load": load, "by_torch": by_torch, "refused": refused, 
 
 
 def main():
+    faulthandler.enable()  # what gloo ends by SIGABRT says where it was
     torch.set_num_threads(1)
     dist.init_process_group("gloo")
     for job in json.loads(sys.argv[1]):

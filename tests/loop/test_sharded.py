@@ -42,7 +42,7 @@ def under_torchrun(ranks, *jobs):
 
 def done(ranks, *jobs):
     result = under_torchrun(ranks, *jobs)
-    assert result.returncode == 0, result.stderr[-5000:]
+    assert result.returncode == 0, result.stderr
 
 
 def said(path):
