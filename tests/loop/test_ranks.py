@@ -2,13 +2,17 @@
 
 import json
 import pathlib
+import shutil
 import subprocess
 import sys
 
 import pytest
 
 ROOT = pathlib.Path(__file__).parents[2]
-pytestmark = pytest.mark.slow
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.timeout(300),
+]  # a start of torchrun takes five seconds, or thirty beside others
 
 
 def under_torchrun(ranks, module, *arguments):
@@ -41,29 +45,48 @@ def batches(*of_ranks):
     return {place: [one for of in of_ranks for one in of[place]["ids"]] for place in of_ranks[0]}
 
 
-def test_two_ranks_go_on_to_the_last_bit_and_one_with_the_same_batches(tmp_path):
-    trained(tmp_path / "whole", tmp_path / "golden", 2)
-    trained(tmp_path / "run", tmp_path / "cut", 2, most=6)
-    # Saved at step 3: the ranks agree one step after it was due.
-    import shutil
+@pytest.fixture(scope="module")
+def golden(tmp_path_factory):
+    """A run of two ranks that nobody interrupts, and a checkpoint in the midst of the same run."""
+    place = tmp_path_factory.mktemp("ranks")
+    trained(place / "whole", place / "golden", 2)
+    trained(place / "run", place / "cut", 2, most=6)
+    # Saved at step 5: the ranks agree one step after it was due.
+    return place
 
-    shutil.copytree(tmp_path / "run", tmp_path / "alone")
-    said = trained(tmp_path / "run", tmp_path / "cut", 2)
-    fewer = trained(tmp_path / "alone", tmp_path / "one", 1)
+
+def test_two_ranks_go_on_to_the_last_bit(golden, tmp_path):
+    folder = shutil.copytree(golden / "run", tmp_path / "run")
+    said = trained(folder, tmp_path / "rest", 2)
 
     assert said.count("BIT-EXACT") == 1, "rank 0 speaks for all"
-    assert "DATA-EXACT" in fewer
-    assert "world size: 2 when saved, 1 here" in fewer
-    golden = [read(tmp_path / "golden", rank)[0] for rank in range(2)]
     for rank in range(2):
-        joined, every = read(tmp_path / "cut", rank)
-        assert joined == golden[rank]
-        assert all(golden[rank][tuple(one["place"])] == one for one in every)
-    one, _ = read(tmp_path / "one", 0)
-    expected = batches(*golden)
-    assert one
-    assert batches(one) == {place: expected[place] for place in one}
-    assert set(one) == {place for place in expected if place >= min(one)}
+        expected, _ = read(golden / "golden", rank)
+        before, _ = read(golden / "cut", rank)
+        rest, _ = read(tmp_path / "rest", rank)
+        assert before | rest == expected
+        assert all(expected[place] == one for place, one in before.items())
+
+
+@pytest.mark.parametrize("between", [1, 4])
+def test_fewer_and_more_ranks_go_on_with_the_same_batches(golden, tmp_path, between):
+    """Two ranks, then others, then two again: 2 -> 1 -> 2 and 2 -> 4 -> 2."""
+    folder = shutil.copytree(golden / "run", tmp_path / "run")
+    there = trained(folder, tmp_path / "others", between, most=9)
+    again = trained(folder, tmp_path / "two", 2)
+
+    for said, saved, here in ((there, 2, between), (again, between, 2)):
+        assert said.count("DATA-EXACT") == 1
+        assert f"world size: {saved} when saved, {here} here" in said
+    expected = batches(*(read(golden / "golden", rank)[0] for rank in range(2)))
+    others = batches(*(read(tmp_path / "others", rank)[0] for rank in range(between)))
+    two = batches(*(read(tmp_path / "two", rank)[0] for rank in range(2)))
+    assert others
+    assert two
+    assert all(expected[place] == one for part in (others, two) for place, one in part.items())
+    assert set(others) | set(two) == {place for place in expected if place >= min(others)}
+    of_net = [{one["net"] for one in read(tmp_path / "others", rank)[0].values()} for rank in range(between)]
+    assert all(one == of_net[0] for one in of_net), "all ranks have one model"
 
 
 def test_the_loop_of_two_ranks_learns_what_one_does(tmp_path):

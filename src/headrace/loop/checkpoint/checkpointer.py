@@ -27,6 +27,7 @@ from headrace.loop.checkpoint.parts import (
     Modes,
     Objects,
     Optimizers,
+    OwnBuffers,
     Part,
     PendingGradients,
     Randomness,
@@ -39,6 +40,7 @@ from headrace.loop.checkpoint.promise import Restored, promise_of
 from headrace.loop.checkpoint.ranks import Ranks
 from headrace.loop.checkpoint.repeat import Repeat, repeat
 from headrace.loop.checkpoint.saved import Saved, write_checkpoint, write_part
+from headrace.loop.checkpoint.shards import Piece, layout
 from headrace.loop.checkpoint.signals import Signals
 from headrace.loop.checkpoint.trial import Trial
 from headrace.loop.checkpoint.writer import Writer
@@ -68,6 +70,10 @@ class Checkpointer:
     scaler; gradients that were not used yet; random state of Python, numpy and torch on every device, of each rank; the
     loader's place; steps, epoch, best metric; what `extra` and `generators` name. Files hold data only: reading them
     runs no code.
+
+    Of a model that ranks share (`fully_shard`, tensor parallelism: parameters are DTensor) each rank writes its pieces,
+    of replicas one does, and none ever holds the whole. Any number of ranks loads them, sharded or not; the same number,
+    sharded the same way, goes on exactly. Shard it before the optimizer and the checkpointer are made.
 
     Args:
         folder: Folder of the run's checkpoints; made if it is not there.
@@ -135,6 +141,8 @@ class Checkpointer:
             name: one for name, one in (extra or {}).items() if not isinstance(one, dict) and name not in modules
         }
         values = {name: one for name, one in (extra or {}).items() if isinstance(one, dict)}
+        self._models = (models, further)
+        self._own_buffers = (OwnBuffers(models), OwnBuffers(further, "extra_own_buffers")) if self._sharding else ()
         # In the order of loading: what others hold on to comes first, random state last.
         self._parts: tuple[Part, ...] = (
             models,
@@ -146,6 +154,7 @@ class Checkpointer:
             Modes(further, "extra_modes"),
             Objects("extra", objects),
             Values(values),
+            *self._own_buffers,
             self._gradients,
             self._place,
             Randomness(generators or {}),
@@ -278,8 +287,9 @@ class Checkpointer:
         if epoch_done:
             self._place.leave_batches()
         metric_is_best = self._place.note_metric(metric)
-        here = [part for part in self._parts if part.is_per_rank or self._ranks.is_first]
-        splits = {part.name: tree.split(part.state(), part.name) for part in here}
+        # Of what all ranks have in common rank 0 writes all, the others their pieces of tensors that ranks share.
+        here = [part for part in self._parts if part.is_per_rank or self._ranks.is_first or self._sharding]
+        splits = {part.name: self._to_write(part) for part in here}
         if self._writer is not None:
             self._writer.wait()
             splits = self._copied(splits)
@@ -299,7 +309,7 @@ class Checkpointer:
                     self._folder, manifest, word=word, shared=shared, mine=mine, is_best=metric_is_best, pause_s=pause_s
                 )
             else:
-                write_part(self._folder, word=word, mine=mine, rank=self._ranks.rank)
+                write_part(self._folder, word=word, shared=shared, mine=mine, rank=self._ranks.rank)
 
         if self._writer is None:
             self._write_here(write)
@@ -387,16 +397,20 @@ class Checkpointer:
         if found is None:
             return None
         path, manifest = found
-        shared = files.read(path, "state")
+        shared = files.read(path, "state", lazily=self._sharding is not None)
         rank = self._ranks.rank if self._ranks.rank < manifest.world_size else 0
         mine = files.read(path, f"rank-{rank}")
         self._place.check_ranks(manifest.world_size, self._ranks.world_size)
         lost = differences(manifest.data.get("version") or {}, self._data)
         self._repeats = manifest.repeats
         differs = ["the steps do not repeat: tried twice, they gave other bits"] if manifest.repeats is False else []
-        differs += numerical_differences(manifest.environment, environment_here(self._ranks.world_size))
+        differs += numerical_differences(manifest.environment, self._environment())
+        if manifest.world_size != self._ranks.world_size:
+            lost += _own_buffers_lost(path, manifest.world_size)
         for part in self._parts:
             state = (mine if part.is_per_rank else shared).get(part.name)
+            if part in self._own_buffers and (state is None or manifest.world_size != self._ranks.world_size):
+                continue  # those of rank 0 came with the model
             if state is None:
                 lost.append(f"{part.name}: not in this checkpoint")
             elif part.name == "random" and self._ranks.rank >= manifest.world_size:
@@ -447,6 +461,23 @@ class Checkpointer:
         except CheckpointError as error:
             return error
 
+    @property
+    def _sharding(self) -> str | None:
+        """How ranks share the parameters of models, in words; None: each rank has all of them."""
+        return layout(parameter for models in self._models for _, parameter in models.parameters())
+
+    def _environment(self) -> dict[str, Any]:
+        here, sharding = environment_here(self._ranks.world_size), self._sharding
+        return {**here, "sharding": sharding} if sharding else here
+
+    def _to_write(self, part: Part) -> tree.Split:
+        """The state of a part, without tensors that another rank writes."""
+        skeleton, tensors = tree.split(part.state(), part.name)
+        is_all = part.is_per_rank or self._ranks.is_first
+        return skeleton, {
+            name: one for name, one in tensors.items() if (one.is_written if isinstance(one, Piece) else is_all)
+        }
+
     def _copied(self, splits: Mapping[str, tree.Split]) -> dict[str, tree.Split]:
         """The same with copies of the tensors, whose names begin with that of their part."""
         together = self._copier.copied({name: one for _, tensors in splits.values() for name, one in tensors.items()})
@@ -463,7 +494,7 @@ class Checkpointer:
             created=dt.datetime.now().astimezone().isoformat(timespec="seconds"),
             files=(),
             parts=tuple(part.name for part in self._parts),
-            environment={**environment_here(self._ranks.world_size), "git": self.git},
+            environment={**self._environment(), "git": self.git},
             world_size=self._ranks.world_size,
             metric=metric,
             repeats=self._repeats,
@@ -495,6 +526,19 @@ class Checkpointer:
         )
         error.__cause__ = failure
         return error
+
+
+def _own_buffers_lost(path: pathlib.Path, world_size: int) -> list[str]:
+    """What is lost of buffers that were each rank's own, if other ranks than those that saved them go on."""
+    import torch
+
+    states = [files.read(path, f"rank-{rank}") for rank in range(world_size)]
+    return [
+        f"{name!r} was another on each rank: that of rank 0 is taken"
+        for part in ("own_buffers", "extra_own_buffers")
+        for name, first in states[0].get(part, {}).items()
+        if not all(torch.equal(first, state[part][name]) for state in states)
+    ]
 
 
 def _named(given: Any) -> dict[str, Any]:

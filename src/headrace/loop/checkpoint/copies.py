@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from headrace.loop.checkpoint import tree
+from headrace.loop.checkpoint.shards import Piece
 
 if TYPE_CHECKING:
     import torch
@@ -15,6 +17,8 @@ __all__ = ["Copier", "copied"]
 
 def copied(value: Any) -> Any:
     """Returns a nested value as it is now, apart from the original: its tensors in main memory, the rest made anew.
+
+    Of a tensor that ranks hold in pieces, this rank's is copied: it comes as a `shards.Piece`.
 
     Raises:
         CheckpointError: something in it is no data.
@@ -33,17 +37,19 @@ class Copier:
         self._kept: dict[Any, list[torch.Tensor]] = {}
         """Memory by shape, strides, type and whether it is pinned."""
 
-    def copied(self, tensors: Mapping[str, torch.Tensor]) -> dict[str, torch.Tensor]:
+    def copied(self, tensors: Mapping[str, torch.Tensor | Piece]) -> dict[str, torch.Tensor | Piece]:
         """Returns the tensors' copies, in the memory of those before where they fit."""
         import torch
 
         free, self._kept = self._kept, {}
-        made: dict[str, torch.Tensor] = {}
-        for name, tensor in tensors.items():
+        made: dict[str, torch.Tensor | Piece] = {}
+        for name, one in tensors.items():
+            tensor = one.local if isinstance(one, Piece) else one
             # From a device copies go to pinned memory, where they need not wait for each other.
             form = (tuple(tensor.shape), tensor.stride(), tensor.dtype, tensor.is_cuda)
             fitting = free.get(form)
-            made[name] = copy = _copy_into(fitting.pop() if fitting else None, tensor)
+            copy = _copy_into(fitting.pop() if fitting else None, tensor)
+            made[name] = dataclasses.replace(one, local=copy) if isinstance(one, Piece) else copy
             self._kept.setdefault(form, []).append(copy)
         if any(form[-1] for form in self._kept):
             torch.cuda.synchronize()

@@ -22,6 +22,7 @@ NUMERICAL = (
     "cuda",
     "cudnn",
     "world_size",
+    "sharding",
     "threads",
     "deterministic",
     "cudnn_deterministic",

@@ -9,6 +9,7 @@ from contextlib import contextmanager
 from typing import Any
 
 from headrace.loop.checkpoint.parts import Part
+from headrace.loop.checkpoint.shards import Piece
 from headrace.loop.checkpoint.tree import leaves
 from headrace.loop.checkpoint.trial import Trial
 
@@ -87,6 +88,8 @@ def _same(one: Any, other: Any) -> bool:
     import numpy as np
     import torch
 
+    if isinstance(one, Piece):
+        return _same(one.local, other.local)
     if isinstance(one, torch.Tensor):
         return one.shape == other.shape and one.contiguous().view(-1).view(torch.uint8).equal(
             other.contiguous().view(-1).view(torch.uint8)

@@ -64,7 +64,11 @@ def write_checkpoint(
     """
     started = time.perf_counter()
     with folder.adding(manifest.step, word) as (place, done):
-        records = [*files.write_split(place, "rank-0", mine), *files.write_split(place, "state", shared)]
+        records = [
+            *files.write_split(place, "rank-0", mine),
+            *files.write_split(place, "state", shared),
+            *files.write_pieces(place, 0, {**mine, **shared}, with_whole=shared),
+        ]
         for rank in range(1, manifest.world_size):
             records += _part_of(place, rank)
         files.write_manifest(place, msgspec.structs.replace(manifest, files=tuple(records)))
@@ -81,15 +85,28 @@ def write_checkpoint(
     )
 
 
-def write_part(folder: CheckpointFolder, *, word: str, mine: Mapping[str, Split], rank: int) -> None:
+def write_part(
+    folder: CheckpointFolder, *, word: str, shared: Mapping[str, Split], mine: Mapping[str, Split], rank: int
+) -> None:
     """Writes the part of another rank than 0, and says that it is there.
+
+    Args:
+        folder: The run's.
+        word: Of this attempt, the same on every rank.
+        shared: Parts that all ranks have in common, of which its pieces of tensors are written.
+        mine: Parts of this rank.
+        rank: The rank.
 
     Raises:
         OSError: it cannot be written.
     """
     place = folder.place(word)
     try:
-        said = msgspec.json.encode(files.write_split(place, f"rank-{rank}", mine))
+        records = [
+            *files.write_split(place, f"rank-{rank}", mine),
+            *files.write_pieces(place, rank, {**mine, **shared}),
+        ]
+        said = msgspec.json.encode(records)
     except Exception as error:
         said = msgspec.json.encode(f"{type(error).__name__}: {error}")
         raise

@@ -2,7 +2,8 @@
 
 `split` turns dictionaries, lists, tuples, numbers, text, bytes, arrays and tensors into a skeleton of plain JSON values,
 in which each tensor is a reference to a name, and the tensors by that name. `join` does the reverse. What is not in that
-list is refused with its path: a file that holds only data cannot run code when it is read.
+list is refused with its path: a file that holds only data cannot run code when it is read. Of a tensor that ranks hold in
+pieces, this rank's is taken (`shards.Piece`).
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from headrace.errors import CheckpointError
+from headrace.loop.checkpoint.shards import Piece, is_shared, piece_of
 
 if TYPE_CHECKING:
     import torch
@@ -25,7 +27,7 @@ __all__ = ["Leaf", "Split", "join", "leaves", "split"]
 Leaf = tuple[tuple[Any, ...], Any]
 """(path of keys and places from the root, value)."""
 
-Split = tuple[Any, dict[str, "torch.Tensor"]]
+Split = tuple[Any, dict[str, "torch.Tensor | Piece"]]
 """(skeleton, tensors by name): a nested value taken apart."""
 TAG = "$"
 """A JSON object with this one key stands for what JSON has no word for; the value is [kind, content]."""
@@ -46,8 +48,8 @@ def split(value: Any, name: str) -> Split:
     return splitter.split(value, (name,)), splitter.tensors
 
 
-def join(skeleton: Any, tensors: Mapping[str, torch.Tensor]) -> Any:
-    """Returns the value that was split.
+def join(skeleton: Any, tensors: Mapping[str, Any]) -> Any:
+    """Returns the value that was split; what `tensors` holds of one in pieces, it holds.
 
     Raises:
         CheckpointError: a tensor that the skeleton speaks of is missing, or the skeleton is of another version.
@@ -59,11 +61,11 @@ def join(skeleton: Any, tensors: Mapping[str, torch.Tensor]) -> Any:
     if set(skeleton) != {TAG}:
         return {key: join(item, tensors) for key, item in skeleton.items()}
     kind, content = skeleton[TAG]
-    if kind in {"tensor", "array", "scalar"}:
+    if kind in {"tensor", "shards", "array", "scalar"}:
         if content not in tensors:
             raise CheckpointError(f"the checkpoint speaks of a tensor {content!r} that its files do not hold")
         tensor = tensors[content]
-        return tensor if kind == "tensor" else tensor.numpy() if kind == "array" else tensor.numpy()[()]
+        return tensor if kind in {"tensor", "shards"} else tensor.numpy() if kind == "array" else tensor.numpy()[()]
     if kind in {"mapping", *KINDS_OF_MAPPING.values()}:
         pairs = [(join(key, tensors), join(item, tensors)) for key, item in content]
         made = next((kept for kept, known in KINDS_OF_MAPPING.items() if known == kind), dict)
@@ -127,7 +129,7 @@ class _Splitter:
     """Collects the tensors of one value."""
 
     def __init__(self) -> None:
-        self.tensors: dict[str, torch.Tensor] = {}
+        self.tensors: dict[str, torch.Tensor | Piece] = {}
         self._seen: dict[tuple[Any, ...], str] = {}
         self._above: set[int] = set()
 
@@ -141,6 +143,8 @@ class _Splitter:
             return value if math.isfinite(value) else {TAG: ["float", value.hex()]}
         if type(value) is complex:
             return {TAG: ["complex", [self.split(value.real, path), self.split(value.imag, path)]]}
+        if is_shared(value) or isinstance(value, Piece):
+            return {TAG: ["shards", self._piece(value, path)]}
         if isinstance(value, torch.Tensor):
             return {TAG: ["tensor", self._tensor(value, path)]}
         if isinstance(value, np.ndarray):
@@ -209,14 +213,25 @@ class _Splitter:
             raise CheckpointError(f"{_show(path)} is {what}, which a file of plain tensors cannot hold")
         tensor = value.detach()
         same = (tensor.data_ptr(), tuple(tensor.shape), tensor.stride(), tensor.dtype, tensor.device)
-        if tensor.numel() and same in self._seen:
+        return self._name(tensor, path, same if tensor.numel() else None)
+
+    def _piece(self, value: Any, path: tuple[Any, ...]) -> str:
+        piece = value if isinstance(value, Piece) else piece_of(value, _show(path))
+        # By its storage and not by its address: a rank with an empty piece must find the same tensors tied as the others.
+        local = piece.local
+        same = (local.untyped_storage()._cdata, local.storage_offset(), piece.shape, piece.offsets, local.dtype)
+        return self._name(piece, path, same)
+
+    def _name(self, tensor: torch.Tensor | Piece, path: tuple[Any, ...], same: tuple[Any, ...] | None) -> str:
+        if same is not None and same in self._seen:
             return self._seen[same]
         # In the file of a part, names begin behind the part's; one is left for a part that is a tensor itself.
         name = ".".join(str(key) for key in (path if len(path) > 1 else (*path, "value")))
         while name in self.tensors:  # {1: a, "1": b}
             name += "_"
         self.tensors[name] = tensor
-        self._seen[same] = name
+        if same is not None:
+            self._seen[same] = name
         return name
 
 

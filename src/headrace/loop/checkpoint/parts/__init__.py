@@ -5,8 +5,9 @@ from headrace.loop.checkpoint.parts.models import Models
 from headrace.loop.checkpoint.parts.modes import Modes
 from headrace.loop.checkpoint.parts.objects import Objects
 from headrace.loop.checkpoint.parts.optimizers import Optimizers
+from headrace.loop.checkpoint.parts.own_buffers import OwnBuffers
 from headrace.loop.checkpoint.parts.part import Part
 from headrace.loop.checkpoint.parts.randomness import Randomness
 from headrace.loop.checkpoint.parts.values import Values
 
-__all__ = ["Models", "Modes", "Objects", "Optimizers", "Part", "PendingGradients", "Randomness", "Values"]
+__all__ = ["Models", "Modes", "Objects", "Optimizers", "OwnBuffers", "Part", "PendingGradients", "Randomness", "Values"]

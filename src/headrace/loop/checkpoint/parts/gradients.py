@@ -6,7 +6,9 @@ import weakref
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
+from headrace.errors import CheckpointError
 from headrace.loop.checkpoint.parts.models import Models
+from headrace.loop.checkpoint.shards import arranged, local_of
 
 if TYPE_CHECKING:
     import torch
@@ -18,7 +20,8 @@ class PendingGradients:
     """Gradients that came into being or changed since the last optimizer step.
 
     Those that a step has used and that nobody cleared yet are not state: the loop is about to clear them. Each rank has
-    its own, since they are summed over ranks only at the end of an accumulation.
+    its own, since they are summed over ranks only at the end of an accumulation. Where FSDP2 shards the model they are
+    summed by each backward pass, and divided as the parameters are.
     """
 
     name = "gradients"
@@ -43,7 +46,7 @@ class PendingGradients:
         mine = {id(parameter) for group in optimizer.param_groups for parameter in group["params"]}
         for name, parameter in self.models.parameters():
             if id(parameter) in mine and parameter.grad is not None:
-                self._used[name] = TensorWeakRef(parameter.grad), parameter.grad._version
+                self._used[name] = TensorWeakRef(parameter.grad), _version(parameter.grad)
 
     def close(self) -> None:
         """Takes the hooks away."""
@@ -51,7 +54,13 @@ class PendingGradients:
             hook.remove()
 
     def state(self) -> dict[str, Any]:
-        """Returns pending gradients by the name of their parameter; empty at the boundary of an optimizer step."""
+        """Returns pending gradients by the name of their parameter; empty at the boundary of an optimizer step.
+
+        Raises:
+            CheckpointError: FSDP2 holds gradients back that were not summed over the ranks yet.
+        """
+        for model in self.models.models.values():
+            _refuse_held_back(model)
         return {
             name: parameter.grad
             for name, parameter in self.models.parameters()
@@ -62,10 +71,32 @@ class PendingGradients:
         """Gives each parameter its pending gradient, and takes away those there are."""
         self._used = {}
         for name, parameter in self.models.parameters():
-            gradient = state.get(name)
+            gradient = arranged(state.get(name), parameter)
             parameter.grad = None if gradient is None else gradient.to(parameter.device, copy=True)
         return []
 
     def _is_used(self, name: str, gradient: torch.Tensor) -> bool:
         known = self._used.get(name)
-        return known is not None and known[0]() is gradient and known[1] == gradient._version
+        return known is not None and known[0]() is gradient and known[1] == _version(gradient)
+
+
+def _version(gradient: torch.Tensor) -> int:
+    """Grows with each change; FSDP2 adds to what this rank holds, which the tensor around it does not count."""
+    return local_of(gradient)._version
+
+
+def _refuse_held_back(model: torch.nn.Module) -> None:
+    """Passes if no gradient waits within FSDP2, where it can neither be read nor put back."""
+    for path, module in model.named_modules():
+        if not hasattr(module, "_get_fsdp_state"):
+            continue
+        state = module._get_fsdp_state()
+        for group in getattr(state, "_fsdp_param_groups", [getattr(state, "_fsdp_param_group", None)]):
+            for one in group.fsdp_params if group is not None else ():
+                whole = getattr(one, "_unsharded_param", None)
+                if one.unsharded_accumulated_grad is not None or (whole is not None and whole.grad is not None):
+                    raise CheckpointError(
+                        f"gradients of {path or 'the model'!r} have not been summed over the ranks yet",
+                        why="set_requires_gradient_sync(False) keeps them within FSDP until the last backward of an accumulation",
+                        do=("save behind optimizer.step()", "leave out set_requires_gradient_sync(False)"),
+                    )

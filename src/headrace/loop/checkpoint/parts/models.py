@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import itertools
+import sys
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
 from headrace.errors import StateMismatch, nearest
 from headrace.loop.checkpoint.parts.names import layers_of, plain, two_sides
+from headrace.loop.checkpoint.shards import arranged
 
 if TYPE_CHECKING:
     import torch
@@ -37,6 +39,7 @@ class Models:
         """Yields every parameter once, with the name that the checkpoint gives it."""
         seen: set[int] = set()
         for prefix, model in self.models.items():
+            _reshard(model)
             for name, parameter in model.named_parameters():
                 if id(parameter) not in seen:
                     seen.add(id(parameter))
@@ -68,9 +71,20 @@ class Models:
                     f"{name!r} was saved with shape {tuple(there.shape)} and has {tuple(shape or ())} here"
                 )
         for prefix, model in self.models.items():
-            model.load_state_dict({name: state[plain(name, prefix)] for name in model.state_dict()})
+            model.load_state_dict(
+                {name: arranged(state[plain(name, prefix)], here) for name, here in model.state_dict().items()}
+            )
         cast = [name for name, here in mine.items() if _dtype(here) != _dtype(state[name])]
         return [f"{name!r} was saved as {_dtype(state[name])} and is {_dtype(mine[name])} here" for name in cast[:1]]
+
+
+def _reshard(model: torch.nn.Module) -> None:
+    """Has each part of a model that FSDP2 shards hold its shards: behind an evaluation, some hold whole parameters."""
+    fsdp = sys.modules.get("torch.distributed.fsdp")  # imported by whoever shards
+    if (kind := getattr(fsdp, "FSDPModule", None)) is not None:
+        for module in model.modules():
+            if isinstance(module, kind):
+                module.reshard()
 
 
 def _dtype(value: Any) -> Any:

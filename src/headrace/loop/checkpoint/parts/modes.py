@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from headrace.loop.checkpoint.parts.models import Models
 from headrace.loop.checkpoint.parts.names import plain
+from headrace.loop.checkpoint.shards import arranged
 
 if TYPE_CHECKING:
     import torch
@@ -54,7 +55,7 @@ class Modes:
             with torch.no_grad():
                 for name, buffer in _private_buffers(model):
                     if (value := state["buffers"].get(plain(name, prefix))) is not None:
-                        buffer.copy_(value)
+                        buffer.copy_(arranged(value, buffer))
         return []
 
 

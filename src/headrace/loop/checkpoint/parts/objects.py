@@ -7,6 +7,7 @@ from typing import Any
 
 from headrace.errors import ConfigurationError, StateMismatch
 from headrace.loop.checkpoint.parts.names import two_sides
+from headrace.loop.checkpoint.shards import arranged
 
 __all__ = ["Objects"]
 
@@ -45,5 +46,5 @@ class Objects:
                 do="build the checkpointer with the same objects under the same names",
             )
         for key, one in self.objects.items():
-            one.load_state_dict(state[key])
+            one.load_state_dict(arranged(state[key], one.state_dict()))
         return []

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 from headrace.errors import ConfigurationError, StateMismatch
 from headrace.loop.checkpoint.parts.models import Models
 from headrace.loop.checkpoint.parts.names import two_sides
+from headrace.loop.checkpoint.shards import arranged
 
 if TYPE_CHECKING:
     import torch
@@ -101,10 +102,12 @@ class Optimizers:
         names = self._names(key, optimizer)
         flat = [name for group in names for name in group]
         number = {name: place for place, name in enumerate(flat)}
+        parameters = [parameter for group in optimizer.param_groups for parameter in group["params"]]
+        of_parameters = {name: arranged(value, parameters[number[name]]) for name, value in saved["state"].items()}
         optimizer.load_state_dict(
             {
-                **saved.get("rest", {}),
-                "state": {number[name]: value for name, value in saved["state"].items()},
+                **arranged(saved.get("rest", {}), optimizer.state_dict()),
+                "state": {number[name]: value for name, value in of_parameters.items()},
                 "param_groups": [
                     {**group, "params": [number[name] for name in mine]}
                     for group, mine in zip(saved["groups"], names, strict=True)
@@ -112,8 +115,7 @@ class Optimizers:
             }
         )
         # load_state_dict casts to the parameter's type, which loses bits where the state is kept in a wider one.
-        parameters = [parameter for group in optimizer.param_groups for parameter in group["params"]]
-        for name, value in saved["state"].items():
+        for name, value in of_parameters.items():
             state = optimizer.state[parameters[number[name]]]
             for word, there in value.items():
                 here = state.get(word)

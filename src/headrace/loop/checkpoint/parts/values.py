@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, MutableMapping
 from typing import Any
 
+from headrace.loop.checkpoint.shards import arranged
+
 __all__ = ["Values"]
 
 
@@ -25,6 +27,7 @@ class Values:
         """Empties each dictionary and fills it with what was saved; one that was not saved keeps what it has."""
         for key, value in self.values.items():
             if key in state:
+                saved = arranged(state[key], value)
                 value.clear()
-                value.update(state[key])
+                value.update(saved)
         return [f"{key!r} was not saved, and keeps its present values" for key in self.values if key not in state]
