@@ -16,10 +16,12 @@ from typing import Any
 from headrace.doctor.evidence import Evidence
 from headrace.doctor.evidence.passes import LoaderTraces
 from headrace.doctor.evidence.stages import StageTimes
+from headrace.doctor.watch.anew import predecessor
 from headrace.doctor.watch.board import Board, Boards
 from headrace.doctor.watch.drawn import Roots, below_subsets, shared_rows
-from headrace.doctor.watch.frames import is_called_directly, user_place
+from headrace.doctor.watch.frames import is_called_directly, user_calls, user_place
 from headrace.doctor.watch.hooks import Hooks
+from headrace.doctor.watch.likeness import likeness_of
 from headrace.doctor.watch.loader_facts import epoch_holders, facts_of
 from headrace.doctor.watch.meter import Meter
 from headrace.doctor.watch.own_loader import hook_own_loader
@@ -48,7 +50,7 @@ class LoaderObserver:
         self._roots = Roots()
         self._records: list[LoaderRecord] = []
         self._known: dict[int, tuple[weakref.ref[Any], LoaderRecord]] = {}
-        self._num_unlisted = 0
+        self._num_made = self._num_unlisted = 0
         self._hooked_kinds: set[type] = set()
         self._boards: Boards | None = None
         self._loop: WorkerLoop | None = None
@@ -76,7 +78,9 @@ class LoaderObserver:
 
     def install_own(self) -> None:
         """Hooks into headrace's loader, which may be there without torch's."""
-        hook_own_loader(self._hooks, self._record, self.timeline, lambda now: self.on_batch and self.on_batch(now))
+        hook_own_loader(
+            self._hooks, self._record, self._walked, self.timeline, lambda now: self.on_batch and self.on_batch(now)
+        )
 
     def uninstall(self) -> None:
         """Takes the hooks away."""
@@ -141,9 +145,10 @@ class LoaderObserver:
         if len(self._records) >= MOST_LOADERS:
             self._num_unlisted += 1
             return None
-        record = LoaderRecord(len(self._records), where, self._roots)
-        key = id(loader)
-        self._known[key] = (weakref.ref(loader, lambda _: self._gone(key, record)), record)
+        record = LoaderRecord(self._num_made, where, self._roots)
+        self._num_made += 1
+        record.calls = None if where is None else user_calls()
+        self._belongs(loader, record)
         self._records.append(record)
         try:
             record.facts = facts_of(loader)
@@ -153,6 +158,29 @@ class LoaderObserver:
         except Exception:  # a subclass that hides what it is
             record.facts = None
         return record
+
+    def _belongs(self, loader: Any, record: LoaderRecord) -> None:
+        key = id(loader)
+        self._known[key] = (weakref.ref(loader, lambda _: self._gone(key, record)), record)
+
+    def _walked(self, loader: Any, facts_of: Callable[[Any], LoaderFacts] = facts_of) -> LoaderRecord | None:
+        """The record of a loader that a walk begins through: that of an earlier one if it was made anew."""
+        record = self._record(loader, facts_of)
+        if record is None or record.num_passes or record.calls is None or record.facts is None:
+            return record
+        try:
+            record.likeness = likeness_of(
+                loader.dataset, getattr(loader, "batch_sampler", None), getattr(loader, "sampler", None)
+            )
+            old = predecessor(record, self._records, self.timeline)
+        except Exception:  # data that answer in an odd way: the loader stands for itself
+            old = None
+        if old is None:
+            return record
+        old.take_up(record)
+        self._belongs(loader, old)
+        self._records.remove(record)
+        return old
 
     def _gone(self, key: int, record: LoaderRecord) -> None:
         """The loader was let go; an iterator of it may go on, as in `for batch in DataLoader(...)`."""
@@ -175,9 +203,9 @@ class LoaderObserver:
 
     def _release(self, record: LoaderRecord) -> None:
         if record.board is not None and self._boards is not None:
-            record.keep_sums()
-            self._boards.give_back(record.board)
-            record.board = None
+            board = record.leave_board()
+            if board is not None:
+                self._boards.give_back(board)
 
     def _hook_iter(self, kind: type) -> None:
         """Hooks into the `__iter__` of a subclass, which need not call that of DataLoader."""
@@ -194,7 +222,7 @@ class LoaderObserver:
             if opening is not None and opening[3] == id(loader):  # a subclass passes the call on
                 return
             self._opening.now = None
-            record = self._record(loader)
+            record = self._walked(loader)
             if record is None or record.facts is None:
                 return
             place = user_place()
@@ -219,6 +247,7 @@ class LoaderObserver:
         record, started_s, _, _ = opening
         facts: LoaderFacts = record.facts
         walk = record.begin(started_s, self.timeline.num_steps)
+        walk.iterator = weakref.ref(iterator)
         num_workers = iterator.__dict__.get("_num_workers", 0)
         is_new = "_task_info" not in iterator.__dict__
         walk.num_workers_started = num_workers if is_new else 0
