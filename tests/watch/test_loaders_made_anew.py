@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 import itertools
+import textwrap
 import weakref
 
 import numpy as np
@@ -21,6 +22,7 @@ from headrace.doctor.watch.loader_facts import facts_of
 from headrace.doctor.watch.loaders import LoaderObserver
 from headrace.doctor.watch.models import ModelObserver
 from headrace.doctor.watch.record import LoaderRecord
+from headrace.doctor.watch.summary import render_summary
 from headrace.doctor.watch.timeline import Timeline
 
 EPOCHS = 4
@@ -389,3 +391,110 @@ def test_what_workers_wrote_to_boards_that_went_to_others_is_added():
         assert [(sums[Slot.BATCHES], sums[Slot.FETCH_S]) for sums in record._fetched()] == [(30, 1.5), (33, 1.5)]
     finally:
         boards.close()
+
+
+# Whole scripts.
+
+SCRIPT = """
+    import torch
+    from torch.utils.data import DataLoader, Dataset, DistributedSampler, Subset, random_split
+
+    class Rows(Dataset):
+        def __init__(self, split):
+            self.files = [f"{split}/{row}" for row in range(96)]
+
+        def __len__(self):
+            return len(self.files)
+
+        def __getitem__(self, row):
+            return torch.randn(4) + row, row % 2
+
+    def begin():
+        global model, optimizer
+        model = torch.nn.Linear(4, 2)
+        optimizer = torch.optim.SGD(model.parameters(), lr=1e-3)
+
+    def train(loader):
+        for features, labels in loader:
+            optimizer.zero_grad()
+            torch.nn.functional.cross_entropy(model(features), labels).backward()
+            optimizer.step()
+
+    def evaluate(loader):
+        with torch.no_grad():
+            return sum(len(model(features)) for features, _ in loader)
+"""
+SICK_SAMPLER = """
+    begin()
+    for epoch in range(4):
+        data = Rows("train")
+        train(DataLoader(data, batch_size=8, sampler=DistributedSampler(data, num_replicas=2, rank=0)))
+        evaluate(DataLoader(Rows("val"), batch_size=8))
+"""
+SICK_SEED = """
+    def get_loaders():
+        torch.manual_seed(42)
+        parts = random_split(Rows("all"), [72, 24])
+        return DataLoader(parts[0], batch_size=8, shuffle=True), DataLoader(parts[1], batch_size=8)
+
+    begin()
+    for epoch in range(4):
+        first, second = get_loaders()
+        train(first)
+        evaluate(second)
+"""
+HEALTHY = """
+    data, held_out = Rows("train"), Rows("val")
+
+    def loader_of(part, **more):
+        return DataLoader(part, batch_size=8, num_workers=1, persistent_workers=True, **more)
+
+    begin()
+    for epoch in range(4):
+        train(loader_of(data, shuffle=True))
+        evaluate(loader_of(held_out))
+"""
+HEALTHY_SWEEP = """
+    data, held_out = Rows("train"), Rows("val")
+
+    def run():
+        torch.manual_seed(0)
+        begin()
+        train(DataLoader(data, batch_size=8, shuffle=True))
+        return evaluate(DataLoader(held_out, batch_size=8))
+
+    for _ in range(4):
+        run()
+"""
+HEALTHY_FOLDS = """
+    data = Rows("all")
+    begin()
+    start = {name: value.clone() for name, value in model.state_dict().items()}
+    for fold in range(4):
+        model.load_state_dict(start)
+        torch.manual_seed(0)
+        train(DataLoader(Subset(data, [row for row in range(96) if row % 4 != fold]), batch_size=8, shuffle=True))
+        evaluate(DataLoader(Subset(data, range(fold, 96, 4)), batch_size=8))
+"""
+
+
+@pytest.mark.parametrize(
+    ("ending", "codes", "expected", "told"),
+    [
+        (SICK_SAMPLER, ["HR607"], (2, 4 * 5, 4, 4), "made anew for each epoch, 4 times"),
+        (SICK_SEED, ["HR606"], (2, 4 * 8, 4, 4), "made anew for each epoch, 4 times"),
+        (HEALTHY, [], (2, 4 * 11, 4, 4), "made anew for each epoch, 4 times"),
+        (HEALTHY_SWEEP, [], (8, 11, 1, 1), "3 loaders more made there"),
+        (HEALTHY_FOLDS, [], (8, 8, 1, 1), "3 loaders more made there"),
+    ],
+    ids=["sampler", "seed", "healthy", "sweep", "folds"],
+)
+def test_a_script_is_judged_over_all_its_epochs(scripts, ending, codes, expected, told):
+    ended = scripts.reported(scripts.write(textwrap.dedent(SCRIPT) + textwrap.dedent(ending)))
+    assert ended.status == 0 or codes
+    assert ended.codes == codes
+    loop = ended.loop
+    found = (ended.report["target"]["watch"]["num_loaders"], loop["num_batches"], loop["num_passes"], loop["num_made"])
+    assert found == expected
+    assert told in " ".join(render_summary(ended.report["target"]).split())
+    assert (loop["epoch_gap_s"] is None) == (loop["num_passes"] == 1)
