@@ -7,10 +7,12 @@ the loader's own. What is looked at are the few attributes that torch's iterator
 from __future__ import annotations
 
 import contextlib
+import sys
 import threading
 import time
 import weakref
 from collections.abc import Callable, Sequence
+from types import FrameType
 from typing import Any
 
 from headrace.doctor.evidence import Evidence
@@ -34,6 +36,8 @@ __all__ = ["LoaderObserver"]
 
 MOST_LOADERS = 300
 """Loaders that are followed; a script that makes one for each step is understood by then."""
+MOST_DEEP = 6
+"""Frames from a hook up to the constructor of an iterator."""
 _WALK = "_headrace_walk"
 _MARK = "_headrace_mark"
 
@@ -165,7 +169,7 @@ class LoaderObserver:
 
     def _walked(self, loader: Any, facts_of: Callable[[Any], LoaderFacts] = facts_of) -> LoaderRecord | None:
         """The record of a loader that a walk begins through: that of an earlier one if it was made anew."""
-        record = self._record(loader, facts_of)
+        record = None if loader is None else self._record(loader, facts_of)
         if record is None or record.num_passes or record.calls is None or record.facts is None:
             return record
         try:
@@ -237,20 +241,23 @@ class LoaderObserver:
         """`iter(loader)` makes an iterator, or resets the one of persistent workers."""
         opening = getattr(self._opening, "now", None)
         known = iterator.__dict__.get(_WALK)
-        if known is not None and known.num_asked == 0:  # torch sets the counter to 0 twice
+        if known is not None and known.num_asked == known.num_before == 0:  # torch sets the counter to 0 twice
             return
         iterator.__dict__[_WALK] = iterator.__dict__[_MARK] = None
         dataset = iterator.__dict__.get("_dataset")
-        if opening is None or opening[2] != id(dataset):
+        if opening is not None and opening[2] == id(dataset):
+            self._opening.now = None
+            record, started_s, _, _ = opening
+        else:
+            record, started_s = self._walked(_loader_of(iterator)), time.perf_counter()
+        if record is None or record.facts is None:
             return
-        self._opening.now = None
-        record, started_s, _, _ = opening
         facts: LoaderFacts = record.facts
         walk = record.begin(started_s, self.timeline.num_steps)
         walk.iterator = weakref.ref(iterator)
         num_workers = iterator.__dict__.get("_num_workers", 0)
         is_new = "_task_info" not in iterator.__dict__
-        walk.num_workers_started = num_workers if is_new else 0
+        walk.num_workers_started += num_workers if is_new else 0
         if record.board is None:
             record.board = self._board()
         if self._loop is not None:
@@ -267,9 +274,17 @@ class LoaderObserver:
     def _asks(self, iterator: Any) -> None:
         walk: PassRecord | None = iterator.__dict__.get(_WALK)
         if walk is not None:
+            if not walk.num_asked:
+                self._is_opened(walk)
             walk.ask(time.perf_counter())
             if walk.meter is not None:
                 measure_with(walk.meter)
+
+    def _is_opened(self, walk: PassRecord) -> None:
+        """An iterator that was made before `iter(loader)`, for its state, is handed out by it: the walk begins there."""
+        opening, self._opening.now = getattr(self._opening, "now", None), None
+        if opening is not None and opening[0] is walk.owner:
+            walk.started_s = walk.asked_s = walk.got_s = opening[1]
 
     def _draws(self, iterator: Any, index: Any) -> Any:
         walk: PassRecord | None = iterator.__dict__.get(_WALK)
@@ -294,7 +309,9 @@ class LoaderObserver:
                 self._begins(iterator)
                 return
             walk: PassRecord | None = iterator.__dict__.get(_WALK)
-            if walk is None or number != walk.num_batches + 1:
+            if walk is not None and not walk.num_asked:  # it goes on from a state
+                walk.num_before = number
+            if walk is None or number - walk.num_before != walk.num_batches + 1:
                 return
             meter = walk.meter
             now = time.perf_counter() if meter is None else meter.end()
@@ -331,6 +348,24 @@ class LoaderObserver:
         set_epoch.is_headraces = True  # type: ignore[attr-defined]
         set_epoch.__wrapped__ = original  # type: ignore[attr-defined]
         self._hooks.replace(owner, "set_epoch", set_epoch)
+
+
+def _loader_of(iterator: Any) -> Any:
+    """The loader for which an iterator is being made or reset, where nobody called `iter`; None: not found.
+
+    torchdata's loader makes one when it is asked for its state, and a second one if it goes on from the end of an epoch.
+    """
+    frame: FrameType | None = sys._getframe(1)
+    for _ in range(MOST_DEEP):
+        if frame is None:
+            return None
+        names = frame.f_code.co_varnames
+        if frame.f_code.co_name in ("__init__", "_reset") and names[:2] == ("self", "loader"):
+            found = frame.f_locals
+            if found.get("self") is iterator:
+                return found.get("loader")
+        frame = frame.f_back
+    return None
 
 
 def _rows(index: Any, iterator: Any) -> Sequence[int] | None:

@@ -64,6 +64,7 @@ class PassRecord:
         "name_rows",
         "num_asked",
         "num_batches",
+        "num_before",
         "num_drawn",
         "num_indexed",
         "num_samples",
@@ -83,6 +84,8 @@ class PassRecord:
         self.first_wait_s = self.wait_s = 0.0
         self.longest = Longest()
         self.num_batches = self.num_asked = 0
+        self.num_before = 0
+        """Batches of the epoch that an earlier walk took: this one goes on from its state."""
         self.num_drawn = self.num_indexed = self.num_samples = 0
         self.order_hash: int | None = 0
         self.first_hash: int | None = None
@@ -211,10 +214,17 @@ class LoaderRecord:
 
     def begin(self, now: float, num_steps: int) -> PassRecord:
         """A walk begins; the one before is over."""
+        num_started = 0
+        if self.current is not None and self.current.num_before and not self.current.num_asked:
+            # It went on from the end of an epoch, where there is nothing to walk through.
+            num_started = self.current.num_workers_started
+            self.num_passes -= 1
+            self.current = None
         self.close(num_steps)
         self.num_passes += 1
         self.current = PassRecord(self, now, num_steps)
         self.current.is_made_anew, self._is_new = self._is_new, False
+        self.current.num_workers_started = num_started
         return self.current
 
     def take_up(self, made: LoaderRecord) -> None:

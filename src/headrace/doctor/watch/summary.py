@@ -131,7 +131,9 @@ def _anew(loop: Mapping[str, Any]) -> str:
 def _beside(loop: Mapping[str, Any]) -> str:
     """How many loaders of that place these steps are not from."""
     others = (loop.get("num_made_there") or 0) - (loop.get("num_made") or 0)
-    return f" ({count(others, 'loader')} more made there, over other data or for another training)" if others > 0 else ""
+    return (
+        f" ({count(others, 'loader')} more made there, over other data or for another training)" if others > 0 else ""
+    )
 
 
 def _who(loop: Mapping[str, Any]) -> str:
