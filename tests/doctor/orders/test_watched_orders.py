@@ -117,3 +117,11 @@ def test_a_score_on_training_samples_beside_a_held_out_part_is_only_mentioned():
 
 def test_loaders_over_unknown_data_are_not_compared():
     assert split_overlap(traces(LOADER, dataclasses.replace(LOADER, number=1, role="evaluation", root=None))) is None
+
+
+def test_a_loader_made_anew_is_judged_over_its_epochs_from_the_third_on_and_where_it_is_trained_on():
+    own = dataclasses.replace(LOADER, has_set_epoch=False, sampler_kind="Own")
+    for num_made, role, expected in ((2, "train", 0), (3, "train", 1), (3, "unknown", 0)):
+        seen = dataclasses.replace(own, passes=(PASS,) * num_made, num_passes=num_made, num_made=num_made, role=role)
+        assert len(watched_orders(traces(seen))) == expected
+    assert [found.message for found in judge("HR606", *watched_orders(traces(dataclasses.replace(seen, role="train"))))]

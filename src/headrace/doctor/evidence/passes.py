@@ -36,11 +36,13 @@ class PassTrace:
     """Optimizer steps during it."""
     first_batch_hash: int | None = None
     """Hash of the sample numbers of its first batch; None: not known."""
+    is_made_anew: bool = False
+    """True if the loader was made anew for it, so that its workers had to be started whatever its settings say."""
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class LoaderTrace:
-    """One loader object of the script."""
+    """One loader of the script: one object, or several that one call made one after another over the same data."""
 
     number: int
     """In the order of their making, over the whole process; names the loader in other evidence."""
@@ -73,8 +75,6 @@ class LoaderTrace:
     """Different samples of the root data set that it drew; 0 if not known."""
     root: str | None
     """Names the data set under all wrappers, the same for loaders that share it; None: not known."""
-    drawn_digest: str | None = None
-    """Which samples of it were drawn: the same for loaders that drew the same ones, in whatever order; None: not known."""
     num_worker_starts: int = 0
     """Worker processes that were started for all its passes."""
     num_short_passes: int = 0
@@ -85,6 +85,8 @@ class LoaderTrace:
     """Seconds in which one worker prepares a batch, on average; None: not measured."""
     has_moved_samples: bool | None = None
     """True if its first batch was not the same in all passes; None: not known."""
+    num_made: int = 1
+    """Loader objects that it consists of; 2 or more: the script makes it anew, e.g. for each epoch."""
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)

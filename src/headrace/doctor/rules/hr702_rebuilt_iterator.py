@@ -34,7 +34,7 @@ class RebuiltIterator(Rule):
         It is no fault to look at one batch now and then, to walk through the first few batches, to begin one walk for
         each epoch, or to make loaders for folds of a cross-validation. Walks that a training library begins by its own
         rules (a debugging mode of one batch) are left alone, and so is a shuffling loader without workers, from which
-        `next(iter(loader))` draws a new batch each time.
+        `next(iter(loader))` draws a new batch each time, or one that holds the whole data set.
         """
     experiment = "Nothing is run: calls of `iter(loader)` are counted, with the workers that each starts."
     needs = (LoaderTraces,)
@@ -54,8 +54,9 @@ class RebuiltIterator(Rule):
         """One finding for each place where walks or loaders are made again and again."""
         rebuilt = [(trace, finding) for trace in traces.loaders if (finding := _reopened(trace)) is not None]
         groups: dict[object, list[LoaderTrace]] = {}
-        for trace in traces.loaders:
-            if trace.where is not None and trace.num_workers and trace.num_passes == 1:
+        told = [trace for trace, _ in rebuilt]
+        for trace in (one for one in traces.loaders if one not in told):
+            if trace.where is not None and trace.num_workers and trace.num_passes == trace.num_made:
                 key = (trace.where, trace.role, trace.num_workers, trace.batch_size, trace.num_samples, trace.root)
                 groups.setdefault(key, []).append(trace)
         remade = [finding for group in groups.values() if (finding := _remade(group, traces)) is not None]
@@ -111,6 +112,35 @@ class RebuiltIterator(Rule):
             message="4 loaders were made at one place for one walk each: 8 workers started, 20 % of the 40 s that "
             "the script ran went into waiting for their first batches",
         ),
+        Example(
+            title="A loader for each epoch, over the same data: it counts as one that is made anew",
+            evidence=(
+                traces(
+                    traced(*[passed(first_wait_s=2.0, wall_s=8.0, num_worker_starts=2)] * 4, num_made=4), wall_s=40.0
+                ),
+            ),
+            message="4 loaders were made at one place for one walk each: 8 workers started, 20 % of the 40 s that "
+            "the script ran went into waiting for their first batches",
+        ),
+        Example(
+            title="A loader for each step, always at its first batch",
+            evidence=(
+                traces(
+                    traced(
+                        *[passed(1, is_exhausted=False, num_steps=1)] * 2,
+                        num_workers=0,
+                        shuffles=False,
+                        has_moved_samples=False,
+                        num_short_passes=50,
+                        num_passes=50,
+                        num_made=50,
+                        iter_places=(("train.py:40", 50),),
+                    )
+                ),
+            ),
+            message="iter(loader) is called for each batch of a loader that does not shuffle: all 50 batches were the same "
+            "first one",
+        ),
     )
     healthy = (
         Example(
@@ -136,6 +166,21 @@ class RebuiltIterator(Rule):
                         num_workers=0,
                         num_short_passes=50,
                         has_moved_samples=True,
+                    )
+                ),
+            ),
+        ),
+        Example(
+            title="All samples in one batch",
+            evidence=(
+                traces(
+                    traced(
+                        *[passed(1, is_exhausted=False)] * 50,
+                        num_workers=0,
+                        num_samples=32,
+                        shuffles=False,
+                        num_short_passes=50,
+                        has_moved_samples=False,
                     )
                 ),
             ),
@@ -184,7 +229,8 @@ def _reopened(trace: LoaderTrace) -> Finding | None:
         "num_worker_starts": trace.num_worker_starts,
         "places": [list(pair) for pair in trace.iter_places[:5]],
     }
-    is_same = not trace.shuffles and trace.has_moved_samples is False
+    is_whole = trace.num_samples is not None and (trace.batch_size or 0) >= trace.num_samples
+    is_same = not trace.shuffles and trace.has_moved_samples is False and not is_whole
     if is_same:
         return Finding(
             message=f"iter(loader) is called for each batch of a loader that does not shuffle: all {short:,} "
@@ -196,8 +242,8 @@ def _reopened(trace: LoaderTrace) -> Finding | None:
             where=place,
             evidence=evidence,
         )
-    if trace.num_worker_starts < short:
-        return None
+    if trace.num_worker_starts < short or 2 * trace.num_made > total:
+        return None  # no workers that start for each batch, or only because the loader is made anew for it
     waits = [one.first_wait_s for one in trace.passes if one.num_batches]
     each = f"; {span(sum(waits) / len(waits))} for each batch" if waits else ""
     return Finding(
@@ -216,15 +262,16 @@ def _remade(group: Sequence[LoaderTrace], traces: LoaderTraces) -> Finding | Non
     """Loaders of one place that were each walked through once, and paid for their start each time."""
     waits = [one.first_wait_s for trace in group for one in trace.passes]
     total_s, num_unlisted = traces.wall_s, traces.num_unlisted
-    cost_s = sum(waits)
-    if len(group) < FEWEST_LOADERS or not waits or total_s <= 0 or cost_s < COST * total_s:
+    num_made = sum(trace.num_made for trace in group)
+    cost_s = sum(waits) / max(1, len(waits)) * num_made  # not every walk of many is kept
+    if num_made < FEWEST_LOADERS or not waits or total_s <= 0 or cost_s < COST * total_s:
         return None
-    is_for_each_batch = len(group) >= FEWEST and all(one.num_batches <= 1 for trace in group for one in trace.passes)
+    is_for_each_batch = num_made >= FEWEST and all(one.num_batches <= 1 for trace in group for one in trace.passes)
     if not is_for_each_batch and min(waits[1:] or waits) - (group[0].batch_s or 0.0) < FLOOR_S:
         return None
     more = f" (and {num_unlisted:,} loaders more)" if num_unlisted else ""
     return Finding(
-        message=f"{count(len(group), 'loader')} were made at one place for one walk each{more}: "
+        message=f"{count(num_made, 'loader')} were made at one place for one walk each{more}: "
         f"{sum(trace.num_worker_starts for trace in group):,} workers started, {percent(cost_s / total_s)} of the "
         f"{span(total_s)} that the script ran went into waiting for their first batches",
         severity="warning",
@@ -232,7 +279,7 @@ def _remade(group: Sequence[LoaderTrace], traces: LoaderTraces) -> Finding | Non
         basis="observed",
         stage="loop",
         where=group[0].where,
-        evidence={"num_loaders": len(group), "first_waits_s": waits[:50], "run_s": total_s},
+        evidence={"num_loaders": num_made, "first_waits_s": waits[:50], "run_s": total_s},
         fix=Fix(
             text="Make the loader once, before the loop over epochs, and keep its workers.",
             safety="workers keep their copy of the data set: changes to it after the first epoch do not reach them",

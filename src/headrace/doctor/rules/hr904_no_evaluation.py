@@ -24,7 +24,9 @@ class NoEvaluation(Rule):
         never read: everybody believes that it is.
 
         It is no fault if the model is evaluated without a loader, in another script, or at the end of a run that was
-        stopped before it came there. Where no loader for evaluation was made at all, this is a remark only.
+        stopped before it came there. Where no loader for evaluation was made at all, this is a remark only, and so it is
+        where the unread one comes from another file than the loop: a function that makes the loaders for a script that
+        trains and for one that evaluates makes both each time.
         """
     experiment = """
         The script runs as it is, to its end. Seen are the loaders that it makes and reads, and whether its models are
@@ -50,13 +52,16 @@ class NoEvaluation(Rule):
         if any(one.num_evaluations for one in models.models):
             return []
         unused = [one for one in seen.loaders if one.role == "unused" and _is_other_data(one, trained)]
+        unused.sort(key=lambda one: _is_from_elsewhere(one, trained))
         epochs = f"the run trained {count(num_epochs, 'epoch')}"
         if unused:
+            is_shared = _is_from_elsewhere(unused[0], trained)
             return [
                 Finding(
-                    message=f"{epochs} without evaluation: the loader made{at(unused[0].where)} was never read",
-                    severity="warning",
-                    confidence=0.8,
+                    message=f"{epochs} without evaluation: the loader made{at(unused[0].where)} was never read"
+                    f"{', at least in this script' if is_shared else ''}",
+                    severity="info" if is_shared else "warning",
+                    confidence=0.6 if is_shared else 0.8,
                     stage="evaluation",
                     where=unused[0].where,
                     evidence={"num_epochs": num_epochs},
@@ -83,6 +88,18 @@ class NoEvaluation(Rule):
             message="the run trained 2 epochs without evaluation: the loader made at train.py:13 was never read",
         ),
         Example(
+            title="The same, from a file of functions that other scripts may call too: a remark",
+            evidence=(
+                loaders(
+                    loader_trace(where="data.py:12"),
+                    loader_trace(1, "unused", steps=(), shuffles=False, num_drawn=0, root="other", where="data.py:13"),
+                ),
+                models(model(num_evaluations=0)),
+            ),
+            message="the run trained 2 epochs without evaluation: the loader made at data.py:13 was never read, at least in "
+            "this script",
+        ),
+        Example(
             title="No loader but the training one: a remark",
             evidence=(loaders(loader_trace()), models(model(num_evaluations=0))),
             message="the run trained 2 epochs and measured nothing on other samples",
@@ -99,6 +116,12 @@ class NoEvaluation(Rule):
             evidence=(loaders(loader_trace(), outcome="interrupted"), models(model(num_evaluations=0))),
         ),
     )
+
+
+def _is_from_elsewhere(one: LoaderTrace, trained: list[LoaderTrace]) -> bool:
+    """True if it was made in another file than those in which loaders are trained on."""
+    loops = {place.rpartition(":")[0] for other in trained for place, _ in other.iter_places}
+    return one.where is not None and bool(loops) and one.where.rpartition(":")[0] not in loops
 
 
 def _is_other_data(one: LoaderTrace, trained: list[LoaderTrace]) -> bool:

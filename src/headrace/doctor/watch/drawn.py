@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import bisect
+import contextlib
 import hashlib
 import weakref
 from collections.abc import Callable, Sequence
@@ -22,6 +23,7 @@ class Roots:
 
     def __init__(self) -> None:
         self._known: dict[int, tuple[weakref.ref[Any], str]] = {}
+        self._num_named = 0
 
     def name(self, dataset: Any) -> str | None:
         """Returns the same name for the same data set; None for one that cannot be followed."""
@@ -35,9 +37,17 @@ class Roots:
             reference = weakref.ref(dataset)
         except TypeError:  # a plain list: its place in memory would be taken by another one after it
             return None
-        name = f"{type(dataset).__qualname__} {len(self._known)}"
+        name = f"{type(dataset).__qualname__} {self._num_named}"
+        self._num_named += 1
         self._known[id(dataset)] = (reference, name)
         return name
+
+    def call(self, dataset: Any, name: str) -> None:
+        """Gives a data set the name of one that it stands for: it was made anew over the same data."""
+        known = self._known.get(id(dataset))
+        if known is None or known[0]() is not dataset:
+            with contextlib.suppress(TypeError):
+                self._known[id(dataset)] = (weakref.ref(dataset), name)
 
 
 def _fingerprint(dataset: Any) -> str | None:
@@ -62,10 +72,16 @@ class Drawn:
     def __init__(self, roots: Roots) -> None:
         self._roots = roots
         self._rows: dict[str, np.ndarray[Any, Any]] = {}
+        self._names: list[str] = []
+        """Of the data sets under the wrappers, in the order in which they are met."""
+        self._num_met = 0
         self.is_known = True
+        self.is_renewed = False
+        """True: a data set made anew over the same data is followed now, and its rows are those of the first."""
 
     def follow(self, dataset: Any) -> Mark | None:
         """Returns what marks sample numbers of `dataset`; None if they cannot be followed down to a data set."""
+        self._num_met = 0
         try:
             return self._follow(dataset, 0)
         except Exception:  # a wrapper that looks like torch's and is none, an odd length
@@ -87,26 +103,27 @@ class Drawn:
                 return _into(list(dataset.cumulative_sizes), parts)
             if (inner := _sole_inner(dataset)) is not None:
                 return self._follow(inner, depth + 1)
-        name, length = self._roots.name(dataset), len(dataset)
+        name, length = self._name(dataset), len(dataset)
         if name is None or length > MOST_ROWS:
             raise ValueError("cannot be followed")
         marks = self._rows.setdefault(name, np.zeros(length, dtype=bool))
+        if len(marks) != length:
+            raise ValueError("has grown")
 
         def mark(rows: Sequence[int]) -> None:
             marks[rows] = True
 
         return mark
 
-    @property
-    def digest(self) -> str | None:
-        """Digest of which rows were drawn, whatever their order; None if not known."""
-        if not self.is_known or not self._rows:
-            return None
-        found = hashlib.blake2b(digest_size=8)
-        for name, marks in sorted(self._rows.items()):
-            found.update(name.encode("utf-8", "surrogateescape"))
-            found.update(np.packbits(marks).tobytes())
-        return found.hexdigest()
+    def _name(self, dataset: Any) -> str | None:
+        met, self._num_met = self._num_met, self._num_met + 1
+        if self.is_renewed and met < len(self._names):
+            self._roots.call(dataset, self._names[met])
+            return self._names[met]
+        name = self._roots.name(dataset)
+        if name is not None and met == len(self._names):
+            self._names.append(name)
+        return name
 
     @property
     def root(self) -> str | None:

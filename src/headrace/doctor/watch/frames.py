@@ -11,13 +11,14 @@ from typing import Any
 
 from headrace.doctor.stacks import is_user_code
 
-__all__ = ["is_called_directly", "maker_place", "user_place"]
+__all__ = ["is_called_directly", "maker_place", "user_calls", "user_place"]
 
 _PACKAGE = str(pathlib.Path(__file__).parents[2]) + os.sep
 _PASS_ON = (_PACKAGE, f"{os.sep}tqdm{os.sep}", f"{os.sep}rich{os.sep}")
 """Files whose frames stand between the user's `for` and the loader and change nothing."""
 MOST_BETWEEN = 4
 """Frames of decorators and metaclasses between two constructors of one object."""
+MOST_CALLS = 64
 
 
 def user_place(frame: FrameType | None = None) -> str | None:
@@ -30,6 +31,21 @@ def user_place(frame: FrameType | None = None) -> str | None:
             return f"{_shown(name)}:{found.f_lineno}"
         found = found.f_back
     return None
+
+
+def user_calls(frame: FrameType | None = None) -> tuple[tuple[str, int, int], ...] | None:
+    """Returns (file, line, place in its bytecode) of each call of the user's code that is under way, innermost first.
+
+    Two calls of one helper in one line differ in it. None if no user's code is under way.
+    """
+    found: FrameType | None = frame or sys._getframe(1)
+    calls: list[tuple[str, int, int]] = []
+    while found is not None and len(calls) < MOST_CALLS:
+        name = found.f_code.co_filename
+        if _is_users(name):
+            calls.append((name, found.f_lineno, found.f_lasti))
+        found = found.f_back
+    return tuple(calls) or None
 
 
 def is_called_directly(frame: FrameType | None = None) -> bool:

@@ -7,19 +7,23 @@ the loader's own. What is looked at are the few attributes that torch's iterator
 from __future__ import annotations
 
 import contextlib
+import sys
 import threading
 import time
 import weakref
 from collections.abc import Callable, Sequence
+from types import FrameType
 from typing import Any
 
 from headrace.doctor.evidence import Evidence
 from headrace.doctor.evidence.passes import LoaderTraces
 from headrace.doctor.evidence.stages import StageTimes
+from headrace.doctor.watch.anew import predecessor
 from headrace.doctor.watch.board import Board, Boards
 from headrace.doctor.watch.drawn import Roots, below_subsets, shared_rows
-from headrace.doctor.watch.frames import is_called_directly, user_place
+from headrace.doctor.watch.frames import is_called_directly, user_calls, user_place
 from headrace.doctor.watch.hooks import Hooks
+from headrace.doctor.watch.likeness import likeness_of
 from headrace.doctor.watch.loader_facts import epoch_holders, facts_of
 from headrace.doctor.watch.meter import Meter
 from headrace.doctor.watch.own_loader import hook_own_loader
@@ -32,6 +36,8 @@ __all__ = ["LoaderObserver"]
 
 MOST_LOADERS = 300
 """Loaders that are followed; a script that makes one for each step is understood by then."""
+MOST_DEEP = 6
+"""Frames from a hook up to the constructor of an iterator."""
 _WALK = "_headrace_walk"
 _MARK = "_headrace_mark"
 
@@ -48,7 +54,7 @@ class LoaderObserver:
         self._roots = Roots()
         self._records: list[LoaderRecord] = []
         self._known: dict[int, tuple[weakref.ref[Any], LoaderRecord]] = {}
-        self._num_unlisted = 0
+        self._num_made = self._num_unlisted = 0
         self._hooked_kinds: set[type] = set()
         self._boards: Boards | None = None
         self._loop: WorkerLoop | None = None
@@ -76,7 +82,9 @@ class LoaderObserver:
 
     def install_own(self) -> None:
         """Hooks into headrace's loader, which may be there without torch's."""
-        hook_own_loader(self._hooks, self._record, self.timeline, lambda now: self.on_batch and self.on_batch(now))
+        hook_own_loader(
+            self._hooks, self._record, self._walked, self.timeline, lambda now: self.on_batch and self.on_batch(now)
+        )
 
     def uninstall(self) -> None:
         """Takes the hooks away."""
@@ -141,9 +149,10 @@ class LoaderObserver:
         if len(self._records) >= MOST_LOADERS:
             self._num_unlisted += 1
             return None
-        record = LoaderRecord(len(self._records), where, self._roots)
-        key = id(loader)
-        self._known[key] = (weakref.ref(loader, lambda _: self._gone(key, record)), record)
+        record = LoaderRecord(self._num_made, where, self._roots)
+        self._num_made += 1
+        record.calls = None if where is None else user_calls()
+        self._belongs(loader, record)
         self._records.append(record)
         try:
             record.facts = facts_of(loader)
@@ -153,6 +162,29 @@ class LoaderObserver:
         except Exception:  # a subclass that hides what it is
             record.facts = None
         return record
+
+    def _belongs(self, loader: Any, record: LoaderRecord) -> None:
+        key = id(loader)
+        self._known[key] = (weakref.ref(loader, lambda _: self._gone(key, record)), record)
+
+    def _walked(self, loader: Any, facts_of: Callable[[Any], LoaderFacts] = facts_of) -> LoaderRecord | None:
+        """The record of a loader that a walk begins through: that of an earlier one if it was made anew."""
+        record = None if loader is None else self._record(loader, facts_of)
+        if record is None or record.num_passes or record.calls is None or record.facts is None:
+            return record
+        try:
+            record.likeness = likeness_of(
+                loader.dataset, getattr(loader, "batch_sampler", None), getattr(loader, "sampler", None)
+            )
+            old = predecessor(record, self._records, self.timeline)
+        except Exception:  # data that answer in an odd way: the loader stands for itself
+            old = None
+        if old is None:
+            return record
+        old.take_up(record)
+        self._belongs(loader, old)
+        self._records.remove(record)
+        return old
 
     def _gone(self, key: int, record: LoaderRecord) -> None:
         """The loader was let go; an iterator of it may go on, as in `for batch in DataLoader(...)`."""
@@ -175,9 +207,9 @@ class LoaderObserver:
 
     def _release(self, record: LoaderRecord) -> None:
         if record.board is not None and self._boards is not None:
-            record.keep_sums()
-            self._boards.give_back(record.board)
-            record.board = None
+            board = record.leave_board()
+            if board is not None:
+                self._boards.give_back(board)
 
     def _hook_iter(self, kind: type) -> None:
         """Hooks into the `__iter__` of a subclass, which need not call that of DataLoader."""
@@ -194,7 +226,7 @@ class LoaderObserver:
             if opening is not None and opening[3] == id(loader):  # a subclass passes the call on
                 return
             self._opening.now = None
-            record = self._record(loader)
+            record = self._walked(loader)
             if record is None or record.facts is None:
                 return
             place = user_place()
@@ -209,19 +241,23 @@ class LoaderObserver:
         """`iter(loader)` makes an iterator, or resets the one of persistent workers."""
         opening = getattr(self._opening, "now", None)
         known = iterator.__dict__.get(_WALK)
-        if known is not None and known.num_asked == 0:  # torch sets the counter to 0 twice
+        if known is not None and known.num_asked == known.num_before == 0:  # torch sets the counter to 0 twice
             return
         iterator.__dict__[_WALK] = iterator.__dict__[_MARK] = None
         dataset = iterator.__dict__.get("_dataset")
-        if opening is None or opening[2] != id(dataset):
+        if opening is not None and opening[2] == id(dataset):
+            self._opening.now = None
+            record, started_s, _, _ = opening
+        else:
+            record, started_s = self._walked(_loader_of(iterator)), time.perf_counter()
+        if record is None or record.facts is None:
             return
-        self._opening.now = None
-        record, started_s, _, _ = opening
         facts: LoaderFacts = record.facts
         walk = record.begin(started_s, self.timeline.num_steps)
+        walk.iterator = weakref.ref(iterator)
         num_workers = iterator.__dict__.get("_num_workers", 0)
         is_new = "_task_info" not in iterator.__dict__
-        walk.num_workers_started = num_workers if is_new else 0
+        walk.num_workers_started += num_workers if is_new else 0
         if record.board is None:
             record.board = self._board()
         if self._loop is not None:
@@ -238,9 +274,17 @@ class LoaderObserver:
     def _asks(self, iterator: Any) -> None:
         walk: PassRecord | None = iterator.__dict__.get(_WALK)
         if walk is not None:
+            if not walk.num_asked:
+                self._is_opened(walk)
             walk.ask(time.perf_counter())
             if walk.meter is not None:
                 measure_with(walk.meter)
+
+    def _is_opened(self, walk: PassRecord) -> None:
+        """An iterator that was made before `iter(loader)`, for its state, is handed out by it: the walk begins there."""
+        opening, self._opening.now = getattr(self._opening, "now", None), None
+        if opening is not None and opening[0] is walk.owner:
+            walk.started_s = walk.asked_s = walk.got_s = opening[1]
 
     def _draws(self, iterator: Any, index: Any) -> Any:
         walk: PassRecord | None = iterator.__dict__.get(_WALK)
@@ -265,7 +309,9 @@ class LoaderObserver:
                 self._begins(iterator)
                 return
             walk: PassRecord | None = iterator.__dict__.get(_WALK)
-            if walk is None or number != walk.num_batches + 1:
+            if walk is not None and not walk.num_asked:  # it goes on from a state
+                walk.num_before = number
+            if walk is None or number - walk.num_before != walk.num_batches + 1:
                 return
             meter = walk.meter
             now = time.perf_counter() if meter is None else meter.end()
@@ -302,6 +348,24 @@ class LoaderObserver:
         set_epoch.is_headraces = True  # type: ignore[attr-defined]
         set_epoch.__wrapped__ = original  # type: ignore[attr-defined]
         self._hooks.replace(owner, "set_epoch", set_epoch)
+
+
+def _loader_of(iterator: Any) -> Any:
+    """The loader for which an iterator is being made or reset, where nobody called `iter`; None: not found.
+
+    torchdata's loader makes one when it is asked for its state, and a second one if it goes on from the end of an epoch.
+    """
+    frame: FrameType | None = sys._getframe(1)
+    for _ in range(MOST_DEEP):
+        if frame is None:
+            return None
+        names = frame.f_code.co_varnames
+        if frame.f_code.co_name in ("__init__", "_reset") and names[:2] == ("self", "loader"):
+            found = frame.f_locals
+            if found.get("self") is iterator:
+                return found.get("loader")
+        frame = frame.f_back
+    return None
 
 
 def _rows(index: Any, iterator: Any) -> Sequence[int] | None:

@@ -6,6 +6,7 @@ a microsecond for the model and nothing for the modules inside it.
 
 from __future__ import annotations
 
+import time
 import weakref
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any
@@ -93,6 +94,8 @@ class ModelObserver:
         self._all: list[_Root] = []
         self._optimizers: weakref.WeakSet[Any] = weakref.WeakSet()
         self._optimizer_places: dict[int, str | None] = {}
+        self._optimised: dict[int, weakref.ref[Any]] = {}
+        """Parameters that an optimizer was made over."""
         self._orphans: tuple[str | None, int, int] = (None, 0, 0)
         """(place that made the optimizer, its parameters that are in no module and get no gradient, all of them)."""
         self._owners: dict[int, list[_Root]] = {}
@@ -177,8 +180,17 @@ class ModelObserver:
     def _new_optimizer(self, args: tuple[Any, ...], _: dict[str, Any], __: Any) -> None:
         self._optimizers.add(args[0])
         self._optimizer_places[id(args[0])] = user_place()
+        self._note_training(args[0])
         self._must_study = True
         self._study()
+
+    def _note_training(self, optimizer: Any) -> None:
+        """A training begins with an optimizer over new parameters; another one over the same goes on with it."""
+        parameters = [parameter for _, parameter in _groups(optimizer)]
+        if not any(id(one) in self._optimised and self._optimised[id(one)]() is one for one in parameters):
+            self._timeline.training_began_s = time.perf_counter()
+            self._optimised = {key: one for key, one in self._optimised.items() if one() is not None}
+        self._optimised |= {id(one): weakref.ref(one) for one in parameters}
 
     def _alive(self) -> Iterator[Any]:
         for made in list(self._made.values()):

@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
-from collections.abc import Iterator, Sequence
-
 from headrace.doctor.evidence.orders import DrawnPass, EpochCounts, EpochPass, Orders
 from headrace.doctor.evidence.passes import LoaderTrace, LoaderTraces, PassTrace
 
@@ -12,31 +9,18 @@ __all__ = ["counts_of", "orders_of", "watched_orders"]
 
 
 FEWEST_ANEW = 3
-"""Loaders that one line must have made before their passes are taken for epochs: two may be two experiments."""
+"""Loaders that one call must have made before their passes are taken for epochs: two may be two experiments."""
 
 
 def watched_orders(seen: LoaderTraces) -> tuple[Orders, ...]:
     """Returns the evidence of every loader that was walked more than once and says what it draws.
 
-    A loader that one line makes anew for each epoch, over the same samples, counts as one loader.
+    Of one that is made anew, only if that happened often enough, and the same model is trained on it.
     """
-    loaders = (*seen.loaders, *_made_anew(seen.loaders))
+    loaders = [
+        one for one in seen.loaders if one.num_made == 1 or (one.num_made >= FEWEST_ANEW and one.role == "train")
+    ]
     return tuple(found for one in loaders if (found := orders_of(one)) is not None)
-
-
-def _made_anew(loaders: Sequence[LoaderTrace]) -> Iterator[LoaderTrace]:
-    groups: dict[tuple[object, ...], list[LoaderTrace]] = {}
-    for one in loaders:
-        if one.num_passes == 1 and one.where is not None and one.drawn_digest is not None and one.role == "train":
-            groups.setdefault((one.where, one.drawn_digest, one.sampler_kind, one.batch_size), []).append(one)
-    for members in groups.values():
-        if len(members) >= FEWEST_ANEW:
-            yield dataclasses.replace(
-                members[0],
-                passes=tuple(each for one in members for each in one.passes),
-                num_passes=len(members),
-                num_set_epochs=sum(one.num_set_epochs for one in members),
-            )
 
 
 def orders_of(seen: LoaderTrace) -> Orders | None:

@@ -19,6 +19,7 @@ __all__ = ["hook_own_loader"]
 def hook_own_loader(
     hooks: Hooks,
     record_of: Callable[..., LoaderRecord | None],
+    walked: Callable[..., LoaderRecord | None],
     timeline: Timeline,
     told: Callable[[float], None],
 ) -> None:
@@ -33,7 +34,7 @@ def hook_own_loader(
         record_of(loader, _facts_of, user_place())
 
     def watched_iter(loader: Any) -> Iterator[Any]:
-        record = record_of(loader, _facts_of)
+        record = walked(loader, _facts_of)
         if record is not None:
             place = user_place()
             if place is not None:
@@ -50,13 +51,16 @@ def hook_own_loader(
             yield from hand_over(loader, run)
             return
         walk.ask(time.perf_counter())
-        for batch in hand_over(loader, run):
-            now = time.perf_counter()
-            walk.hand_over(now)
-            timeline.handed_over(record.number)
-            told(now)
-            yield batch
-            walk.ask(time.perf_counter())
+        try:
+            for batch in hand_over(loader, run):
+                now = time.perf_counter()
+                walk.hand_over(now)
+                timeline.handed_over(record.number)
+                told(now)
+                yield batch
+                walk.ask(time.perf_counter())
+        finally:
+            walk.is_left = True
 
     hooks.replace(DataLoader, "__init__", watched_init)
     hooks.replace(DataLoader, "__iter__", watched_iter)

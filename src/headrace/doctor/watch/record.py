@@ -6,6 +6,7 @@ import collections
 import dataclasses
 import math
 import time
+import weakref
 from collections.abc import Callable, Sequence
 from typing import Any, Literal
 
@@ -13,6 +14,7 @@ from headrace.doctor.evidence.passes import LoaderTrace, PassTrace
 from headrace.doctor.evidence.stages import MOST_OF_WAITING, StageTrace, WorkerTrace
 from headrace.doctor.watch.board import Board, Slot
 from headrace.doctor.watch.drawn import Drawn, Roots
+from headrace.doctor.watch.likeness import Likeness
 from headrace.doctor.watch.meter import Meter
 from headrace.doctor.watch.timeline import Timeline
 from headrace.doctor.watch.waits import Longest, Waits
@@ -54,11 +56,15 @@ class PassRecord:
         "first_hash",
         "first_wait_s",
         "got_s",
+        "is_left",
+        "is_made_anew",
+        "iterator",
         "longest",
         "meter",
         "name_rows",
         "num_asked",
         "num_batches",
+        "num_before",
         "num_drawn",
         "num_indexed",
         "num_samples",
@@ -78,10 +84,16 @@ class PassRecord:
         self.first_wait_s = self.wait_s = 0.0
         self.longest = Longest()
         self.num_batches = self.num_asked = 0
+        self.num_before = 0
+        """Batches of the epoch that an earlier walk took: this one goes on from its state."""
         self.num_drawn = self.num_indexed = self.num_samples = 0
         self.order_hash: int | None = 0
         self.first_hash: int | None = None
         self.num_workers_started = 0
+        self.is_made_anew = False
+        self.iterator: weakref.ref[Any] | None = None
+        self.is_left = False
+        """True once it is known that nobody will ask for more."""
         self.meter: Meter | None = None
         self.name_rows: Callable[[Sequence[int]], tuple[int, ...]] = tuple
         """Turns what the sampler gives into the names of samples: rows of the data set under the Subsets."""
@@ -144,6 +156,12 @@ class PassRecord:
         is_unanswered = self.num_asked > self.num_batches
         return is_unanswered and (not self.num_indexed or self.num_batches >= self.num_drawn)
 
+    @property
+    def has_ended(self) -> bool:
+        """True if no batch of it can come any more: there are none left, or its iterator is gone."""
+        is_gone = self.iterator is not None and self.iterator() is None
+        return is_gone or self.is_left or self.is_exhausted
+
     def trace(self, began_s: float, num_steps: int) -> PassTrace:
         """Returns what is known by now."""
         return PassTrace(
@@ -159,21 +177,30 @@ class PassRecord:
             num_worker_starts=self.num_workers_started,
             num_steps=num_steps - self.steps_at_start,
             first_batch_hash=self.first_hash,
+            is_made_anew=self.is_made_anew,
         )
 
 
 class LoaderRecord:
-    """One loader object."""
+    """One loader: an object, or several that one place of the script made one after another over the same data."""
 
     def __init__(self, number: int, where: str | None, roots: Roots) -> None:
         self.number = number
         self.where = where
+        self.made_s = time.perf_counter()
+        self.calls: tuple[tuple[str, int, int], ...] | None = None
+        """The user's calls under way when it was made; None: not seen."""
+        self.likeness: Likeness | None = None
+        """Of its data, from the first walk on; None: there was none yet, or it cannot be made anew."""
+        self.num_made = 1
+        self._is_new = False
         self.facts: LoaderFacts | None = None
         self.waits = Waits()
         self.drawn = Drawn(roots)
         self.board: Board | None = None
         self.is_gone = False
-        self.sums: list[list[float]] | None = None
+        self._sums: list[list[float]] | None = None
+        """What the workers wrote to boards that went to other loaders since."""
         self.places: collections.Counter[str] = collections.Counter()
         self.epochs: set[Any] = set()
         self.epoch_holders: set[int] = set()
@@ -187,10 +214,51 @@ class LoaderRecord:
 
     def begin(self, now: float, num_steps: int) -> PassRecord:
         """A walk begins; the one before is over."""
+        num_started = 0
+        if self.current is not None and self.current.num_before and not self.current.num_asked:
+            # It went on from the end of an epoch, where there is nothing to walk through.
+            num_started = self.current.num_workers_started
+            self.num_passes -= 1
+            self.current = None
         self.close(num_steps)
         self.num_passes += 1
         self.current = PassRecord(self, now, num_steps)
+        self.current.is_made_anew, self._is_new = self._is_new, False
+        self.current.num_workers_started = num_started
         return self.current
+
+    def take_up(self, made: LoaderRecord) -> None:
+        """Goes on with a loader that was made in its place and has not been walked through yet."""
+        self.num_made += 1
+        self._is_new = True
+        self.is_gone = False
+        self.likeness, self.epoch_holders = made.likeness, made.epoch_holders
+        self.epochs |= made.epochs
+        self.drawn.is_renewed = True
+
+    @property
+    def last_start_s(self) -> float:
+        """When its newest walk began."""
+        return -math.inf if self.current is None else self.current.started_s
+
+    @property
+    def last_seen_s(self) -> float:
+        """When it was last asked for a batch, or handed one over; never: minus infinity."""
+        return -math.inf if self.current is None else max(self.current.asked_s, self.current.got_s)
+
+    @property
+    def has_ended(self) -> bool:
+        """True if no batch of its newest walk can come any more."""
+        return self.current is not None and self.current.has_ended
+
+    @property
+    def is_complete(self) -> bool:
+        """True if its newest walk handed over all batches that its data set has, whether or not more are asked for."""
+        facts, walk = self.facts, self.current
+        if facts is None or walk is None or not facts.num_samples or not facts.batch_size:
+            return False
+        whole, rest = divmod(facts.num_samples, facts.batch_size)
+        return walk.num_batches >= whole + (rest > 0 and not facts.drop_last)
 
     def close(self, num_steps: int) -> None:
         """The current walk will not go on."""
@@ -208,11 +276,23 @@ class LoaderRecord:
         if trace.num_batches and len(self.first_hashes) < 2:
             self.first_hashes.add(trace.first_batch_hash)
 
-    def keep_sums(self) -> None:
-        """Copies what the workers wrote, before the board goes to another loader."""
-        if self.board is not None and self.facts is not None:
-            number = max(1, self.facts.num_workers)
-            self.sums = [list(self.board.worker(worker)) for worker in range(number)]
+    def leave_board(self) -> Board | None:
+        """Copies what the workers wrote, before the board goes to another loader; returns the board."""
+        self._sums = self._all_sums()
+        board, self.board = self.board, None
+        return board
+
+    def _all_sums(self) -> list[list[float]] | None:
+        """The sums of each worker, over all boards that it had."""
+        if self.board is None or self.facts is None:
+            return self._sums
+        board, number = self.board, max(1, self.facts.num_workers)
+        newest = [list(board.worker(worker)) for worker in range(number)]
+        if self._sums is None:
+            return newest
+        return [
+            [one + other for one, other in zip(*pair, strict=True)] for pair in zip(self._sums, newest, strict=True)
+        ]
 
     def role(self, timeline: Timeline) -> Role:
         """What it is for, as far as the steps of the optimizers show it."""
@@ -257,9 +337,9 @@ class LoaderRecord:
             iter_places=tuple(self.places.most_common(20)),
             passes=tuple(passes),
             num_passes=self.num_passes,
+            num_made=self.num_made,
             num_drawn=self.drawn.count if self.drawn.is_known else 0,
             root=self.drawn.root,
-            drawn_digest=self.drawn.digest,
             num_worker_starts=starts,
             num_short_passes=short,
             num_library_passes=self.num_library_passes,
@@ -325,6 +405,5 @@ class LoaderRecord:
 
     def _fetched(self) -> list[list[float]]:
         """The sums of each worker; empty if nothing was measured."""
-        if self.board is not None:
-            self.keep_sums()
-        return [] if self.sums is None or not any(sums[Slot.BATCHES] for sums in self.sums) else self.sums
+        found = self._all_sums()
+        return [] if found is None or not any(sums[Slot.BATCHES] for sums in found) else found

@@ -64,6 +64,8 @@ def summarise(traces: LoaderTraces, times: StageTimes) -> dict[str, Any]:
             "first_batch_s": None if trace is None else next(iter(_first_waits(trace)), None),
             "epoch_gap_s": None if trace is None else _gap(trace),
             "num_passes": None if trace is None else trace.num_passes,
+            "num_made": None if trace is None else trace.num_made,
+            "num_made_there": _made_there(loop, traces),
             "num_workers": loop.num_workers,
             "batch_s": per_batch_s(loop),
             "batch_bytes": loop.batch_bytes,
@@ -96,7 +98,7 @@ def _sentences(target: Mapping[str, Any]) -> list[tuple[str, str]]:
         return [
             ("no loop", f"{count(watch['num_loaders'], 'loader')}, and no loop that took more than one batch of one")
         ]
-    place = f", loader made at {loop['where']}" if loop["where"] else ""
+    place = f", loader made{_anew(loop)} at {loop['where']}{_beside(loop)}" if loop["where"] else ""
     label = "training" if loop["role"] == "train" else "loop"
     steps = f"{count(loop['num_batches'], 'step')} in {span(loop['loop_s'])}, {loop['batches_per_s'] or 0:.3g} steps/s{place}"
     told = [(label, steps)]
@@ -111,6 +113,27 @@ def _sentences(target: Mapping[str, Any]) -> list[tuple[str, str]]:
         told += [("waiting", f"{share}; {median}"), ("who waits", _who(loop))]
     told.append(("first batch", _starts(loop)))
     return told
+
+
+def _made_there(loop: StageTrace, traces: LoaderTraces) -> int:
+    """Loaders for the same purpose that the same line made, be it over other data or for another training."""
+    return sum(one.num_made for one in traces.loaders if (one.where, one.role) == (loop.where, loop.role))
+
+
+def _anew(loop: Mapping[str, Any]) -> str:
+    """How often the script made the loader, if more than once."""
+    made = loop.get("num_made") or 1
+    if made == 1:
+        return ""
+    return f" anew for each epoch, {made:,} times," if made == loop["num_passes"] else f" {made:,} times"
+
+
+def _beside(loop: Mapping[str, Any]) -> str:
+    """How many loaders of that place these steps are not from."""
+    others = (loop.get("num_made_there") or 0) - (loop.get("num_made") or 0)
+    return (
+        f" ({count(others, 'loader')} more made there, over other data or for another training)" if others > 0 else ""
+    )
 
 
 def _who(loop: Mapping[str, Any]) -> str:

@@ -6,6 +6,7 @@ A few integers, changed at each batch and each optimizer step: cheap enough to b
 from __future__ import annotations
 
 import dataclasses
+import math
 
 __all__ = ["Timeline"]
 
@@ -40,6 +41,8 @@ class Timeline:
     """Loader number -> backward passes and other uses of autograd while its batch was the newest."""
     run: int = 0
     """Batches of the newest loader in a row."""
+    training_began_s: float = -math.inf
+    """When the newest training began: an optimizer was made over parameters that none had before."""
     recalibrated_on: dict[int, int] = dataclasses.field(default_factory=dict)
     """Loader number -> batches from which the statistics of batch norms were taken anew, as after weight averaging."""
 
