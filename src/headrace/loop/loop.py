@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 from headrace.errors import ConfigurationError, LoopWarning
 from headrace.loop.books import Books
 from headrace.loop.checkpoint import Checkpointer, Restored
+from headrace.loop.checkpoint.agreed import contract_of
 from headrace.loop.checkpoint.environment import environment_here
 from headrace.loop.checkpoint.ranks import this_rank
 from headrace.loop.evaluation import Measure, evaluate
@@ -322,6 +323,7 @@ class Loop:
                 "git": self.checkpoint.git,
                 "data": {**self.checkpoint.data, **self.checkpoint.data.get("version", {})},
                 "contract": None if contract is None else str(contract),
+                "contract_digest": (contract_of(self.train) or {}).get("digest"),
                 "parameters": sum(one.numel() for one in parameters),
                 "trained_parameters": sum(one.numel() for one in parameters if one.requires_grad),
                 **({"summary": self._summaries} if self._summaries else {}),

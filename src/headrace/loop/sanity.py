@@ -15,7 +15,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from headrace.loop.checkpoint import Checkpointer
-from headrace.loop.checkpoint.digests import digests, first_difference
+from headrace.loop.checkpoint.digests import Digests, digests, first_difference
 from headrace.loop.checkpoint.trial import Trial
 from headrace.loop.evaluation import Measure, evaluate, undisturbed
 from headrace.loop.step import Step
@@ -193,7 +193,8 @@ class Sanity:
         """Up to ten steps, the batches in turns, twice from one state: fewer if half of the time is over, but each batch once."""
         parts = [part for part in trial.parts if part.name != "place"]
         halfway = (time.monotonic() + deadline) / 2
-        found, num_steps = [], MOST_REPEATED
+        found: list[Digests] = []
+        num_steps = MOST_REPEATED
         for _ in range(2):
             trial.put_back()
             for number, batch in enumerate(itertools.islice(itertools.cycle(batches), num_steps), 1):

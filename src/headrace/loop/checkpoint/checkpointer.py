@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any, Self
 
 from headrace.errors import CheckpointError, CheckpointWarning, ConfigurationError
 from headrace.loop.checkpoint import files, tree
+from headrace.loop.checkpoint.agreed import contract_differences, contract_of
 from headrace.loop.checkpoint.cadence import Cadence
 from headrace.loop.checkpoint.copies import Copier
 from headrace.loop.checkpoint.environment import environment_here, git_revision, numerical_differences
@@ -89,7 +90,8 @@ class Checkpointer:
         signals: Signals after which a save is made at the next `step`. SIGTERM then ends the process as usual.
         config: The run's settings, as plain values; kept in the manifest for people.
         data: Version of the data: what `headrace.data_version` returned, several of them by name, or plain values of one's
-            own. Kept in the manifest; a run that goes on with other data is told so, and is CLOSE.
+            own. Kept in the manifest; a run that goes on with other data is told so, and is CLOSE. So is one whose loader
+            has a contract of other shapes or dtypes.
 
     Raises:
         ConfigurationError: an argument cannot work; an optimizer trains parameters of no model given.
@@ -392,6 +394,7 @@ class Checkpointer:
         mine = files.read(path, f"rank-{rank}")
         self._place.check_ranks(manifest.world_size, self._ranks.world_size)
         lost = differences(manifest.data.get("version") or {}, self._data)
+        lost += contract_differences(manifest.contract, contract_of(self._loader))
         self._repeats = manifest.repeats
         differs = ["the steps do not repeat: tried twice, they gave other bits"] if manifest.repeats is False else []
         differs += numerical_differences(manifest.environment, environment_here(self._ranks.world_size))
@@ -469,6 +472,7 @@ class Checkpointer:
             repeats=self._repeats,
             config=self._config,
             data=self.data,
+            contract=contract_of(self._loader),
         )
 
     def _write_here(self, write: Any) -> None:

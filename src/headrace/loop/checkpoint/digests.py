@@ -50,5 +50,5 @@ def _digest(value: Any) -> bytes:
     for tensor in tensors.values():
         plain = tensor.resolve_conj().resolve_neg().cpu().contiguous()
         found.update(f"{plain.dtype} {tuple(plain.shape)}".encode())
-        found.update(plain.reshape(-1).view(torch.uint8).numpy())
+        found.update(plain.reshape(-1).view(torch.uint8).numpy().data)
     return found.digest()

@@ -52,6 +52,8 @@ class Manifest(msgspec.Struct, frozen=True, kw_only=True):
     """The run's configuration, as it was given."""
     data: dict[str, Any] = {}
     """Identity of the data: the loader's `fingerprint`, and the `version` that was given."""
+    contract: dict[str, Any] | None = None
+    """What the loader was to deliver: digest of its contract, and the form of each field. None: it had no contract."""
 
 
 def encode(manifest: Manifest) -> bytes:
