@@ -15,6 +15,7 @@ from headrace.loop.checkpoint import Checkpointer, Restored
 from headrace.loop.checkpoint.agreed import contract_of
 from headrace.loop.checkpoint.environment import environment_here
 from headrace.loop.checkpoint.ranks import this_rank
+from headrace.loop.diagnosis import verdict_of
 from headrace.loop.evaluation import Measure, evaluate
 from headrace.loop.pace import Pace
 from headrace.loop.replay import keep_batch
@@ -76,6 +77,8 @@ class Loop:
             curves, and some trackers take milliseconds for an entry.
         data: Which data these are: `hr.data_version(...)`, several by name, or plain values; kept by checkpoints and trackers.
         config: The run's settings, as plain values; kept by checkpoints and trackers.
+        diagnosis: What the doctor said of the loader: what `hr.diagnose(loader)` returned, or the path of a report of
+            `headrace diagnose --json FILE`. Trackers keep its verdict, counts and codes. Default: none.
 
     Raises:
         ConfigurationError: arguments that cannot work, alone or together.
@@ -109,6 +112,7 @@ class Loop:
         log_every: int = 10,
         data: DataVersion | Mapping[str, Any] | None = None,
         config: Any = None,
+        diagnosis: Any = None,
     ) -> None:
         _check(accumulate=accumulate, clip=clip, precision=precision, better=better, patience=patience, epochs=epochs)
         self.has_evaluation = evaluate is not UNSAID and evaluate is not None
@@ -141,6 +145,7 @@ class Loop:
         self._is_begun = False
         self._summaries: dict[str, str] = {}
         self._log_every, self._config = log_every, config
+        self._diagnosis = None if diagnosis is None else verdict_of(diagnosis)
         self._pace = Pace()
         self._books = Books([JsonLines()] if trackers is None else trackers, is_kept_here=this_rank() == 0)
         self._counters: dict[str, Any] = {"evaluations": 0, "without_better": 0, "is_stopped": False}
@@ -326,6 +331,7 @@ class Loop:
                 "contract_digest": (contract_of(self.train) or {}).get("digest"),
                 "parameters": sum(one.numel() for one in parameters),
                 "trained_parameters": sum(one.numel() for one in parameters if one.requires_grad),
+                **({} if self._diagnosis is None else {"diagnosis": self._diagnosis}),
                 **({"summary": self._summaries} if self._summaries else {}),
             },
             resumed_at=None if self.restored is None else self.steps,
