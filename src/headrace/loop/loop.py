@@ -293,12 +293,15 @@ class Loop:
             ),
             evaluation=(self._evaluation, self._measure) if self.has_evaluation and self._measure else None,
             metrics=self._metrics,
+            data=getattr(self.train, "dataset", None),
         )
-        yield from sanity.trials()
+        try:
+            yield from sanity.trials()
+        finally:  # also if the body failed: it may say why
+            for text in sanity.found:
+                warnings.warn(text, LoopWarning, stacklevel=3)
         tables = {name: summary_of(self.models[name], inputs) for name, inputs in sanity.inputs.items()}
         self._summaries = {name: table for name, table in tables.items() if table is not None}
-        for text in sanity.found:
-            warnings.warn(text, LoopWarning, stacklevel=3)
 
     def _check_modes(self) -> None:
         for name, model in self.models.items():

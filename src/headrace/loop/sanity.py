@@ -1,7 +1,7 @@
 """A look at a run before it begins: a few trial steps, after which everything is as it was.
 
-What is asked is what people ask too late: does every trained parameter get a gradient, can the model learn one batch at all,
-does one sample's output depend on its neighbours, is the evaluation the same twice, do the steps repeat?
+What is asked is what people ask too late: are the batches of one structure, does every trained parameter get a gradient, can the
+model learn one batch at all, does one sample's output depend on its neighbours, is the evaluation the same twice, do the steps repeat?
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
+from headrace.loop.alike import batch_faults
 from headrace.loop.checkpoint import Checkpointer
 from headrace.loop.checkpoint.digests import Digests, digests, first_difference
 from headrace.loop.checkpoint.trial import Trial
@@ -54,6 +55,7 @@ class Sanity:
         make_step: Makes a trial step of what takes its loss and a batch.
         evaluation: Loader and measure; None: there is no evaluation.
         metrics: Of the evaluation.
+        data: The data set, which may say what its classes are; None: not known.
         budget_s: Seconds for all trials; what does not fit is left out.
     """
 
@@ -66,11 +68,12 @@ class Sanity:
         make_step: Callable[[Any, Any], Step],
         evaluation: tuple[Any, Measure] | None,
         metrics: Mapping[str, Any] | None,
+        data: Any = None,
         budget_s: float = BUDGET_S,
     ) -> None:
         self._updates, self._checkpoint, self._models = updates, checkpoint, models
         self._make_step, self._evaluation, self._metrics = make_step, evaluation, metrics
-        self._budget_s = budget_s
+        self._data, self._budget_s = data, budget_s
         self._losses: list[Any] = []
         self.inputs: dict[str, tuple[Any, ...]] = {}
         """What each model was first called with, by its name; empty before the trials, and for calls with keywords."""
@@ -86,6 +89,7 @@ class Sanity:
             if not batches:
                 return
             trial.put_back()
+            self.found += batch_faults(batches, self._data)
             yield from self._gradients(batches[0])
             for steps in (self._learning(batches[0], trial), self._repeating(batches, trial, deadline)):
                 if time.monotonic() < deadline:
