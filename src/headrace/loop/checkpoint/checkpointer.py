@@ -24,6 +24,7 @@ from headrace.loop.checkpoint.environment import environment_here, git_revision,
 from headrace.loop.checkpoint.folder import CheckpointFolder
 from headrace.loop.checkpoint.manifest import FORMAT, Manifest
 from headrace.loop.checkpoint.parts import (
+    Metrics,
     Models,
     Modes,
     Objects,
@@ -79,8 +80,8 @@ class Checkpointer:
         scaler: A GradScaler.
         loader: What `batches` goes through. `headrace.DataLoader` and loaders with a `state_dict` go on at once; torch's
             own loads the used batches of the epoch again.
-        extra: Further state by name: modules (an average of the weights), objects with `state_dict` (a metric), or
-            dictionaries of plain values, which are filled in place.
+        extra: Further state by name: modules (an average of the weights, a metric of torchmetrics), objects with
+            `state_dict`, or dictionaries of plain values, which are filled in place.
         generators: Random generators of one's own by name: torch, numpy or Python.
         every: Optimizer steps between two saves. Default: not by steps.
         every_s: Seconds between two saves. Default 600: at most ten minutes are lost. None: not by time.
@@ -137,6 +138,7 @@ class Checkpointer:
             name: one for name, one in (extra or {}).items() if not isinstance(one, dict) and name not in modules
         }
         values = {name: one for name, one in (extra or {}).items() if isinstance(one, dict)}
+        metrics = Metrics(models, further)
         # In the order of loading: what others hold on to comes first, random state last.
         self._parts: tuple[Part, ...] = (
             models,
@@ -146,6 +148,7 @@ class Checkpointer:
             Objects("scaler", _named(scaler)),
             further,
             Modes(further, "extra_modes"),
+            *([metrics] if metrics else []),
             Objects("extra", objects),
             Values(values),
             self._gradients,
@@ -402,6 +405,11 @@ class Checkpointer:
             state = (mine if part.is_per_rank else shared).get(part.name)
             if state is None:
                 lost.append(f"{part.name}: not in this checkpoint")
+            elif part.name == "metrics" and self._ranks.world_size != manifest.world_size:
+                lost.append(
+                    f"metrics begin anew: each of {manifest.world_size} ranks had counted its own samples, and there are "
+                    f"{self._ranks.world_size}"
+                )
             elif part.name == "random" and self._ranks.rank >= manifest.world_size:
                 differs.append(
                     f"random state of rank {self._ranks.rank} begins anew: {manifest.world_size} ranks were saved"
