@@ -40,8 +40,9 @@ class Metrics:
             if name not in state:
                 continue
             for key, value in state[name]["states"].items():
-                here = getattr(metric, key)
-                setattr(metric, key, value if isinstance(here, list) else value.to(here.device))
+                # Lists of values may be kept in main memory on purpose, which is where what is loaded lies.
+                stays = isinstance(value, list) and metric.compute_on_cpu
+                setattr(metric, key, value if stays else _moved(value, metric.device))
             metric._update_count = state[name]["num_updates"]
             metric._computed = None  # what it computed of other states
         missing = sorted(found.keys() ^ state.keys())
@@ -56,3 +57,10 @@ class Metrics:
                     if hasattr(module, "metric_state") and hasattr(module, "_update_count"):
                         found[f"{models.name}:{plain(path, prefix)}"] = module
         return found
+
+
+def _moved(value: Any, device: Any) -> Any:
+    """A tensor, or a list of tensors, on the device where the metric counts."""
+    if isinstance(value, list):
+        return [_moved(one, device) for one in value]
+    return value.to(device) if hasattr(value, "to") else value
