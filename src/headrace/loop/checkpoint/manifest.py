@@ -79,7 +79,9 @@ def decode(text: bytes, where: str) -> Manifest:
 
 def _of_another_format(said: Any, form: Any, where: str) -> CheckpointError:
     """What to say of it: by the version that saved it, if it is one of headrace's."""
-    what = f"{where} has {'no format' if form is None else f'format {form!r}'}; this version of headrace reads {FORMAT!r}"
+    what = (
+        f"{where} has {'no format' if form is None else f'format {form!r}'}; this version of headrace reads {FORMAT!r}"
+    )
     if not str(form).startswith(FORMAT.rpartition("-")[0]):
         return CheckpointError(what, why="it is no checkpoint of headrace", do="restore from another folder")
     environment = said.get("environment")
