@@ -4,6 +4,12 @@ python -m benchmarks.run [--quick] [--regimes rows,jpeg] [--peers none] [--round
 python -m benchmarks.run --dry-run                      how many processes, how many minutes
 python -m benchmarks.run --resume --output FILE         goes on with the regimes that FILE lacks
 python -m benchmarks.run --merge a.json b.json          one table of several runs; measures nothing
+
+What has no loader to be compared with has a program of its own:
+
+python benchmarks/checkpoint_pause.py    how long a training run stands still for a checkpoint
+python benchmarks/measure_overhead.py    what `headrace measure` costs the loader that it times
+python benchmarks/watch_overhead.py      what `headrace watch` costs a script
 """
 
 from __future__ import annotations
@@ -129,7 +135,11 @@ def _seconds(regime: Regime, options: argparse.Namespace) -> float:
 
 def _options() -> argparse.Namespace:
     names, peers = [*all_regimes(), ORDER], environments.peers()
-    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
+    lines = (__doc__ or "").splitlines()
+    others = lines[next(number for number, line in enumerate(lines) if line.startswith("What has no loader")) :]
+    parser = argparse.ArgumentParser(
+        description=lines[0], epilog="\n".join(others), formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--quick", action="store_true", help="small data, 2 rounds: to see that everything runs")
     parser.add_argument("--dry-run", action="store_true", help="say how many processes and minutes it would take")
     parser.add_argument("--regimes", default="", help=f"those that begin with one of these: {', '.join(names)}")

@@ -303,3 +303,30 @@ def test_a_side_that_fails_is_a_row_with_its_reason(monkeypatch):
     entry = record["sides"]["no such side"]
     assert (entry["rounds"], entry["reason"]) == ([], "it broke")
     assert "it broke" in table.table([record])
+
+
+def test_programs_that_run_by_themselves_are_named_by_help():
+    said = subprocess.run(
+        [sys.executable, "-m", "benchmarks.run", "--help"],
+        capture_output=True,
+        text=True,
+        cwd=ROOT,
+        timeout=60,
+        check=True,
+    ).stdout
+    programs = {
+        path.name for path in (ROOT / "benchmarks").glob("*.py") if "__main__" in path.read_text(encoding="utf-8")
+    }
+    assert {name for name in programs if f"python benchmarks/{name} " in said} == programs - {"run.py", "child.py"}
+
+
+@pytest.mark.slow
+def test_the_pause_of_a_checkpoint_is_measured(tmp_path):
+    command = [sys.executable, "benchmarks/checkpoint_pause.py", "--millions", "0.01", "--rounds", "1"]
+    done = subprocess.run(
+        [*command, "--folder", tmp_path], capture_output=True, text=True, cwd=ROOT, timeout=100, check=False
+    )
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.count("stands still") == 4
+    assert done.stdout.count("checksums included") == 2
+    assert not any(tmp_path.iterdir())

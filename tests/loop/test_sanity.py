@@ -1,6 +1,7 @@
 """The look at a run before it begins: silent on what is healthy, changes nothing, and names what is wrong."""
 
 import itertools
+import types
 import warnings
 
 import pytest
@@ -192,3 +193,45 @@ def test_steps_that_do_not_repeat_are_named(tmp_path):
     drift = itertools.count()
     (text,) = looked_at(tmp_path, net, lambda batch: classifier(net)(batch) * (1 + 1e-3 / (1 + next(drift))))
     assert text.startswith("the same steps from the same state gave other bits (")
+
+
+def trial_steps(tmp_path, net, body, **more):
+    """What the body was told of each trial step, and the warnings."""
+    numbers = itertools.count()
+    found = looked_at(tmp_path, net, lambda batch: body(batch, next(numbers)), num=1, **more)
+    return next(numbers) - 1, found
+
+
+def test_ten_steps_are_run_twice_and_one_that_differs_late_is_seen(tmp_path):
+    net = small()
+    num, found = trial_steps(tmp_path / "counted", net, lambda batch, _: classifier(net)(batch))
+    assert found == []
+    learning = num - 1 - 2 * 10
+    assert 2 <= learning <= 20
+
+    net = small()
+    late = 1 + learning + 10 + 7  # the eighth step of the second round
+    _, (text,) = trial_steps(
+        tmp_path / "late", net, lambda batch, number: classifier(net)(batch) * (1.01 if number == late else 1)
+    )
+    assert text.startswith("the same steps from the same state gave other bits (")
+
+
+def test_where_steps_are_slow_each_batch_is_repeated_once(tmp_path, monkeypatch):
+    from headrace.loop import sanity
+
+    now = [0.0]
+    monkeypatch.setattr(sanity, "time", types.SimpleNamespace(monotonic=lambda: now[0]))
+    net = small()
+    num, _ = trial_steps(tmp_path / "counted", net, lambda batch, _: classifier(net)(batch))
+    before = num - 2 * 10
+
+    net = small()
+
+    def slow(batch, number):
+        now[0] = 15.0 if number == before else 0.0 if number < before else now[0]  # of 20 s
+        return classifier(net)(batch)
+
+    num, found = trial_steps(tmp_path / "slow", net, slow)
+    assert found == []
+    assert num == before + 2 * 2

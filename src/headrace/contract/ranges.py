@@ -7,7 +7,7 @@ from typing import Any
 
 from headrace.contract.view import ValueView
 
-__all__ = ["natural_range", "target_values"]
+__all__ = ["IGNORED_MARKS", "classes_of", "natural_range", "target_values"]
 
 IGNORED_MARKS = frozenset({-100.0, -1.0, 255.0})
 """What people write for "no target here": torch's losses, a plain minus one, and borders in segmentation masks."""
@@ -36,7 +36,7 @@ def target_values(views: Sequence[ValueView], data: Any) -> dict[str, Any]:
     )
     if not views or not is_integer:
         return {}
-    num_classes = next(filter(None, (_num_classes(part) for part in _layers(data))), None)
+    num_classes = classes_of(data)
     if num_classes is None:
         return {}
     lows = [view.minimum for view in views if view.minimum is not None]
@@ -47,6 +47,11 @@ def target_values(views: Sequence[ValueView], data: Any) -> dict[str, Any]:
     marks = set(odd)
     ignored = int(marks.pop()) if len(marks) == 1 and marks <= IGNORED_MARKS else None
     return {"num_classes": num_classes, "ignore_index": ignored}
+
+
+def classes_of(data: Any) -> int | None:
+    """Returns how many classes a data set, or one that it wraps, says it has; None if none says so."""
+    return next(filter(None, (_num_classes(part) for part in _layers(data))), None)
 
 
 def _layers(data: Any) -> Iterator[Any]:

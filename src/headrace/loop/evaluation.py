@@ -17,6 +17,7 @@ from headrace.errors import ConfigurationError, DataError
 from headrace.loop.checkpoint.copies import copied
 from headrace.loop.checkpoint.parts import Models, Modes, Randomness
 from headrace.loop.checkpoint.ranks import Ranks
+from headrace.loop.metrics import computed
 
 if TYPE_CHECKING:
     import torch
@@ -77,7 +78,7 @@ def evaluate(
     if num_batches == 0:
         raise DataError("the evaluation had no batch, so there is nothing to judge the model by")
     found = {name: sums[name] / counts[name] for name in sums if counts[name]}
-    return found | {name: float(metric.compute()) for name, metric in (metrics or {}).items()}
+    return found | computed(metrics or {})
 
 
 @contextlib.contextmanager

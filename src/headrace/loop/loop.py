@@ -12,8 +12,10 @@ from typing import TYPE_CHECKING, Any
 from headrace.errors import ConfigurationError, LoopWarning
 from headrace.loop.books import Books
 from headrace.loop.checkpoint import Checkpointer, Restored
+from headrace.loop.checkpoint.agreed import contract_of
 from headrace.loop.checkpoint.environment import environment_here
 from headrace.loop.checkpoint.ranks import this_rank
+from headrace.loop.diagnosis import verdict_of
 from headrace.loop.evaluation import Measure, evaluate
 from headrace.loop.pace import Pace
 from headrace.loop.replay import keep_batch
@@ -75,6 +77,8 @@ class Loop:
             curves, and some trackers take milliseconds for an entry.
         data: Which data these are: `hr.data_version(...)`, several by name, or plain values; kept by checkpoints and trackers.
         config: The run's settings, as plain values; kept by checkpoints and trackers.
+        diagnosis: What the doctor said of the loader: what `hr.diagnose(loader)` returned, or the path of a report of
+            `headrace diagnose --json FILE`. Trackers keep its verdict, counts and codes. Default: none.
 
     Raises:
         ConfigurationError: arguments that cannot work, alone or together.
@@ -108,6 +112,7 @@ class Loop:
         log_every: int = 10,
         data: DataVersion | Mapping[str, Any] | None = None,
         config: Any = None,
+        diagnosis: Any = None,
     ) -> None:
         _check(accumulate=accumulate, clip=clip, precision=precision, better=better, patience=patience, epochs=epochs)
         self.has_evaluation = evaluate is not UNSAID and evaluate is not None
@@ -140,6 +145,7 @@ class Loop:
         self._is_begun = False
         self._summaries: dict[str, str] = {}
         self._log_every, self._config = log_every, config
+        self._diagnosis = None if diagnosis is None else verdict_of(diagnosis)
         self._pace = Pace()
         self._books = Books([JsonLines()] if trackers is None else trackers, is_kept_here=this_rank() == 0)
         self._counters: dict[str, Any] = {"evaluations": 0, "without_better": 0, "is_stopped": False}
@@ -287,12 +293,15 @@ class Loop:
             ),
             evaluation=(self._evaluation, self._measure) if self.has_evaluation and self._measure else None,
             metrics=self._metrics,
+            data=getattr(self.train, "dataset", None),
         )
-        yield from sanity.trials()
+        try:
+            yield from sanity.trials()
+        finally:  # also if the body failed: it may say why
+            for text in sanity.found:
+                warnings.warn(text, LoopWarning, stacklevel=3)
         tables = {name: summary_of(self.models[name], inputs) for name, inputs in sanity.inputs.items()}
         self._summaries = {name: table for name, table in tables.items() if table is not None}
-        for text in sanity.found:
-            warnings.warn(text, LoopWarning, stacklevel=3)
 
     def _check_modes(self) -> None:
         for name, model in self.models.items():
@@ -322,8 +331,10 @@ class Loop:
                 "git": self.checkpoint.git,
                 "data": {**self.checkpoint.data, **self.checkpoint.data.get("version", {})},
                 "contract": None if contract is None else str(contract),
+                "contract_digest": (contract_of(self.train) or {}).get("digest"),
                 "parameters": sum(one.numel() for one in parameters),
                 "trained_parameters": sum(one.numel() for one in parameters if one.requires_grad),
+                **({} if self._diagnosis is None else {"diagnosis": self._diagnosis}),
                 **({"summary": self._summaries} if self._summaries else {}),
             },
             resumed_at=None if self.restored is None else self.steps,

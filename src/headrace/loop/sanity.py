@@ -1,7 +1,7 @@
 """A look at a run before it begins: a few trial steps, after which everything is as it was.
 
-What is asked is what people ask too late: does every trained parameter get a gradient, can the model learn one batch at all,
-does one sample's output depend on its neighbours, is the evaluation the same twice, do the steps repeat?
+What is asked is what people ask too late: are the batches of one structure, does every trained parameter get a gradient, can the
+model learn one batch at all, does one sample's output depend on its neighbours, is the evaluation the same twice, do the steps repeat?
 """
 
 from __future__ import annotations
@@ -14,8 +14,9 @@ import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
+from headrace.loop.alike import batch_faults
 from headrace.loop.checkpoint import Checkpointer
-from headrace.loop.checkpoint.repeat import difference
+from headrace.loop.checkpoint.digests import Digests, digests, first_difference
 from headrace.loop.checkpoint.trial import Trial
 from headrace.loop.evaluation import Measure, evaluate, undisturbed
 from headrace.loop.step import Step
@@ -30,6 +31,8 @@ BUDGET_S = 20.0
 """Seconds for all trials; what does not fit is left out."""
 MOST_STEPS = 20
 """Steps in which one batch must get easier."""
+MOST_REPEATED = 10
+"""Steps that are run twice: enough for a kernel that is only sometimes otherwise, and cheap beside the rest."""
 NUM_BATCHES = 2
 
 
@@ -52,6 +55,7 @@ class Sanity:
         make_step: Makes a trial step of what takes its loss and a batch.
         evaluation: Loader and measure; None: there is no evaluation.
         metrics: Of the evaluation.
+        data: The data set, which may say what its classes are; None: not known.
         budget_s: Seconds for all trials; what does not fit is left out.
     """
 
@@ -64,11 +68,12 @@ class Sanity:
         make_step: Callable[[Any, Any], Step],
         evaluation: tuple[Any, Measure] | None,
         metrics: Mapping[str, Any] | None,
+        data: Any = None,
         budget_s: float = BUDGET_S,
     ) -> None:
         self._updates, self._checkpoint, self._models = updates, checkpoint, models
         self._make_step, self._evaluation, self._metrics = make_step, evaluation, metrics
-        self._budget_s = budget_s
+        self._data, self._budget_s = data, budget_s
         self._losses: list[Any] = []
         self.inputs: dict[str, tuple[Any, ...]] = {}
         """What each model was first called with, by its name; empty before the trials, and for calls with keywords."""
@@ -84,8 +89,9 @@ class Sanity:
             if not batches:
                 return
             trial.put_back()
+            self.found += batch_faults(batches, self._data)
             yield from self._gradients(batches[0])
-            for steps in (self._learning(batches[0], trial), self._repeating(batches, trial)):
+            for steps in (self._learning(batches[0], trial), self._repeating(batches, trial, deadline)):
                 if time.monotonic() < deadline:
                     trial.put_back()
                     yield from steps
@@ -187,14 +193,21 @@ class Sanity:
             "the inputs"
         )
 
-    def _repeating(self, batches: Sequence[Any], trial: Trial) -> Iterator[Step]:
-        states = []
+    def _repeating(self, batches: Sequence[Any], trial: Trial, deadline: float) -> Iterator[Step]:
+        """Up to ten steps, the batches in turns, twice from one state: fewer if half of the time is over, but each batch once."""
+        parts = [part for part in trial.parts if part.name != "place"]
+        halfway = (time.monotonic() + deadline) / 2
+        found: list[Digests] = []
+        num_steps = MOST_REPEATED
         for _ in range(2):
             trial.put_back()
-            for batch in batches:
+            for number, batch in enumerate(itertools.islice(itertools.cycle(batches), num_steps), 1):
                 yield from self._body(batch, takes_step=True)
-            states.append(trial.states())
-        different = difference(trial.parts, *states, without="place")
+                if not found and number >= len(batches) and time.monotonic() > halfway:
+                    num_steps = number
+                    break
+            found.append(digests(parts))
+        different = first_difference(*found)
         self._checkpoint.note_repeats(is_exact=different is None)
         if different is not None:
             self.found.append(

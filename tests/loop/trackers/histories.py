@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import pytest
 
 from headrace.loop import track
+from headrace.loop.trackers.plain import flat
 
 
 @dataclass(frozen=True)
@@ -21,6 +22,8 @@ class Kept:
     """From the folder of the run: {value name: [(step, value), ...]} in the order in which the library has them."""
     identity: Callable
     """From the folder of the run: the ids of the runs that the library knows of."""
+    facts: Callable
+    """From the folder of the run: what was logged once of it, when it started last, as text by name, `data.digest`."""
     needs: str | None = None
 
     def __str__(self):
@@ -38,6 +41,40 @@ def read_jsonl(folder):
         for name in row.keys() - {"step", "time"} if "step" in row else ():
             found.setdefault(name, []).append((row["step"], float(row[name])))
     return found
+
+
+def spelled(facts):
+    return {name: str(value) for name, value in flat(facts).items()}
+
+
+def facts_of_jsonl(folder):
+    rows = map(json.loads, (folder / "history.jsonl").read_text(encoding="utf-8").splitlines())
+    return spelled([row["facts"] for row in rows if "facts" in row][-1])
+
+
+def facts_of_tensorboard(folder):
+    from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
+
+    seen = EventAccumulator(str(folder / "tensorboard"))
+    seen.Reload()
+    return spelled(json.loads(seen.Tensors("facts/text_summary")[-1].tensor_proto.string_val[0]))
+
+
+def facts_of_mlflow(folder):
+    _, (run,) = _mlflow_runs(folder)
+    return dict(run.data.tags)
+
+
+def facts_of_wandb(folder):
+    import wandb
+
+    wandb.teardown()
+    found = {}
+    for path in sorted(folder.glob("wandb/offline-run-*/run-*.wandb")):
+        for record in records_of_wandb(path):
+            if record.WhichOneof("record_type") == "config":
+                found |= {item.key: json.loads(item.value_json) for item in record.config.update}
+    return spelled(found["facts"])
 
 
 def read_tensorboard(folder):
@@ -103,16 +140,37 @@ def _wandb_ids(folder):
 
 
 KEPT = [
-    Kept("jsonl", track.jsonl, read_jsonl, lambda folder: {str(path) for path in folder.glob("*.jsonl")}),
-    Kept("tensorboard", track.tensorboard, read_tensorboard, lambda folder: {"its folder"}, "tensorboard"),
+    Kept(
+        "jsonl",
+        track.jsonl,
+        read_jsonl,
+        lambda folder: {str(path) for path in folder.glob("*.jsonl")},
+        facts_of_jsonl,
+    ),
+    Kept(
+        "tensorboard",
+        track.tensorboard,
+        read_tensorboard,
+        lambda folder: {"its folder"},
+        facts_of_tensorboard,
+        "tensorboard",
+    ),
     Kept(
         "mlflow",
         track.mlflow,
         read_mlflow,
         lambda folder: {run.info.run_id for run in _mlflow_runs(folder)[1]},
+        facts_of_mlflow,
         "mlflow",
     ),
-    Kept("wandb", lambda: track.wandb("headrace-tests", mode="offline"), read_wandb, _wandb_ids, "wandb"),
+    Kept(
+        "wandb",
+        lambda: track.wandb("headrace-tests", mode="offline"),
+        read_wandb,
+        _wandb_ids,
+        facts_of_wandb,
+        "wandb",
+    ),
 ]
 
 

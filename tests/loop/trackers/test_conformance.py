@@ -172,6 +172,49 @@ def test_values_may_be_tensors_arrays_integers_and_no_numbers_at_all(kept, tmp_p
     assert math.isnan(value)
 
 
+VERDICT = {
+    "headline": "train.py:make_loader: 1 error and 1 remark; begin with HR206 constant-worker-seed",
+    "verdict": "findings",
+    "counts": {"error": 1, "warning": 0, "info": 1},
+    "rules": ["HR206", "HR610"],
+    "tool": "headrace 0.1.0",
+    "created": "2026-07-01T12:00:00+02:00",
+    "report": "/runs/report.json",
+}
+
+
+@foreign
+def test_the_doctors_verdict_stands_in_the_history_of_a_run_and_of_one_that_goes_on(kept, tmp_path):
+    first = kept.make()
+    first.start(run_info(tmp_path, facts={"parameters": 7, "diagnosis": VERDICT}))
+    log(first, [1])
+    state = first.state_dict()
+    first.finish("killed")
+    expected = {
+        "diagnosis.headline": VERDICT["headline"],
+        "diagnosis.verdict": "findings",
+        "diagnosis.counts.error": "1",
+        "diagnosis.counts.warning": "0",
+        "diagnosis.counts.info": "1",
+        "diagnosis.rules": "['HR206', 'HR610']",
+        "diagnosis.tool": "headrace 0.1.0",
+        "diagnosis.created": "2026-07-01T12:00:00+02:00",
+        "diagnosis.report": "/runs/report.json",
+        "parameters": "7",
+    }
+    assert kept.facts(tmp_path).items() >= expected.items()
+
+    second = kept.make()
+    second.load_state_dict(state)
+    mended = {**VERDICT, "headline": "clean", "counts": {"error": 0, "warning": 0, "info": 0}, "rules": []}
+    second.start(run_info(tmp_path, facts={"parameters": 7, "diagnosis": mended}, resumed_at=1))
+    log(second, [2])
+    second.finish("finished")
+    told = kept.facts(tmp_path)
+    assert (told["diagnosis.headline"], told["diagnosis.counts.error"], told["diagnosis.rules"]) == ("clean", "0", "[]")
+    assert_each_once(kept, tmp_path, 2)
+
+
 @foreign
 def test_a_file_is_taken_under_its_name(kept, tmp_path):
     (tmp_path / "made").mkdir()

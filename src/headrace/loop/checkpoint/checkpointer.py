@@ -17,12 +17,14 @@ from typing import TYPE_CHECKING, Any, Self
 
 from headrace.errors import CheckpointError, CheckpointWarning, ConfigurationError
 from headrace.loop.checkpoint import files, tree
+from headrace.loop.checkpoint.agreed import contract_differences, contract_of
 from headrace.loop.checkpoint.cadence import Cadence
 from headrace.loop.checkpoint.copies import Copier
 from headrace.loop.checkpoint.environment import environment_here, git_revision, numerical_differences
 from headrace.loop.checkpoint.folder import CheckpointFolder
 from headrace.loop.checkpoint.manifest import FORMAT, Manifest
 from headrace.loop.checkpoint.parts import (
+    Metrics,
     Models,
     Modes,
     Objects,
@@ -84,8 +86,8 @@ class Checkpointer:
         scaler: A GradScaler.
         loader: What `batches` goes through. `headrace.DataLoader` and loaders with a `state_dict` go on at once; torch's
             own loads the used batches of the epoch again.
-        extra: Further state by name: modules (an average of the weights), objects with `state_dict` (a metric), or
-            dictionaries of plain values, which are filled in place.
+        extra: Further state by name: modules (an average of the weights, a metric of torchmetrics), objects with
+            `state_dict`, or dictionaries of plain values, which are filled in place.
         generators: Random generators of one's own by name: torch, numpy or Python.
         every: Optimizer steps between two saves. Default: not by steps.
         every_s: Seconds between two saves. Default 600: at most ten minutes are lost. None: not by time.
@@ -95,7 +97,8 @@ class Checkpointer:
         signals: Signals after which a save is made at the next `step`. SIGTERM then ends the process as usual.
         config: The run's settings, as plain values; kept in the manifest for people.
         data: Version of the data: what `headrace.data_version` returned, several of them by name, or plain values of one's
-            own. Kept in the manifest; a run that goes on with other data is told so, and is CLOSE.
+            own. Kept in the manifest; a run that goes on with other data is told so, and is CLOSE. So is one whose loader
+            has a contract of other shapes or dtypes.
 
     Raises:
         ConfigurationError: an argument cannot work; an optimizer trains parameters of no model given.
@@ -143,6 +146,7 @@ class Checkpointer:
         values = {name: one for name, one in (extra or {}).items() if isinstance(one, dict)}
         self._models = (models, further)
         self._own_buffers = (OwnBuffers(models), OwnBuffers(further, "extra_own_buffers")) if self._sharding else ()
+        metrics = Metrics(models, further)
         # In the order of loading: what others hold on to comes first, random state last.
         self._parts: tuple[Part, ...] = (
             models,
@@ -152,6 +156,7 @@ class Checkpointer:
             Objects("scaler", _named(scaler)),
             further,
             Modes(further, "extra_modes"),
+            *([metrics] if metrics else []),
             Objects("extra", objects),
             Values(values),
             *self._own_buffers,
@@ -402,6 +407,7 @@ class Checkpointer:
         mine = files.read(path, f"rank-{rank}")
         self._place.check_ranks(manifest.world_size, self._ranks.world_size)
         lost = differences(manifest.data.get("version") or {}, self._data)
+        lost += contract_differences(manifest.contract, contract_of(self._loader))
         self._repeats = manifest.repeats
         differs = ["the steps do not repeat: tried twice, they gave other bits"] if manifest.repeats is False else []
         differs += numerical_differences(manifest.environment, self._environment())
@@ -413,6 +419,11 @@ class Checkpointer:
                 continue  # those of rank 0 came with the model
             if state is None:
                 lost.append(f"{part.name}: not in this checkpoint")
+            elif part.name == "metrics" and self._ranks.world_size != manifest.world_size:
+                lost.append(
+                    f"metrics begin anew: each of {manifest.world_size} ranks had counted its own samples, and there are "
+                    f"{self._ranks.world_size}"
+                )
             elif part.name == "random" and self._ranks.rank >= manifest.world_size:
                 differs.append(
                     f"random state of rank {self._ranks.rank} begins anew: {manifest.world_size} ranks were saved"
@@ -500,6 +511,7 @@ class Checkpointer:
             repeats=self._repeats,
             config=self._config,
             data=self.data,
+            contract=contract_of(self._loader),
         )
 
     def _write_here(self, write: Any) -> None:

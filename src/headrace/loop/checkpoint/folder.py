@@ -22,7 +22,7 @@ import weakref
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from headrace.errors import CheckpointError
+from headrace.errors import CheckpointError, DamagedCheckpoint
 from headrace.loop.checkpoint import files
 from headrace.loop.checkpoint.manifest import Manifest
 from headrace.loop.durable import sync_folder
@@ -67,14 +67,15 @@ class CheckpointFolder:
             refused: Called with each newer one that is damaged, and what is wrong with it.
 
         Raises:
-            CheckpointError: there are checkpoints, and every one is damaged. Starting anew would hide the loss.
+            CheckpointError: there are checkpoints, and every one is damaged: starting anew would hide the loss. Or a newer one
+                is whole and cannot be read, as of another format: going on from an older one would throw its steps away.
         """
         steps = self.steps()
-        first: CheckpointError | None = None
+        first: DamagedCheckpoint | None = None
         for path in reversed(steps.values()):
             try:
                 return path, self.good(path)
-            except CheckpointError as error:
+            except DamagedCheckpoint as error:
                 first = first or error
                 refused(path, error)
         if first is not None:

@@ -52,6 +52,8 @@ class Manifest(msgspec.Struct, frozen=True, kw_only=True):
     """The run's configuration, as it was given."""
     data: dict[str, Any] = {}
     """Identity of the data: the loader's `fingerprint`, and the `version` that was given."""
+    contract: dict[str, Any] | None = None
+    """What the loader was to deliver: digest of its contract, and the form of each field. None: it had no contract."""
 
 
 def encode(manifest: Manifest) -> bytes:
@@ -69,11 +71,26 @@ def decode(text: bytes, where: str) -> Manifest:
         said = msgspec.json.decode(text)
         form = said.get("format") if isinstance(said, dict) else None
         if form != FORMAT:
-            raise CheckpointError(
-                f"{where} has format {form!r}; this version of headrace reads {FORMAT!r}",
-                why="probably another version of headrace saved it" if "headrace" in str(form) else None,
-                do="load it with the version that saved it: it is in the manifest's environment",
-            )
+            raise _of_another_format(said, form, where)
         return msgspec.convert(said, Manifest)
     except msgspec.MsgspecError as error:
         raise CheckpointError(f"{where} cannot be read: {error}") from error
+
+
+def _of_another_format(said: Any, form: Any, where: str) -> CheckpointError:
+    """What to say of it: by the version that saved it, if it is one of headrace's."""
+    what = (
+        f"{where} has {'no format' if form is None else f'format {form!r}'}; this version of headrace reads {FORMAT!r}"
+    )
+    if not str(form).startswith(FORMAT.rpartition("-")[0]):
+        return CheckpointError(what, why="it is no checkpoint of headrace", do="restore from another folder")
+    environment = said.get("environment")
+    version = environment.get("headrace") if isinstance(environment, dict) else None
+    return CheckpointError(
+        what,
+        why="another version of headrace saved it" + (f": {version}" if version else ""),
+        do=(
+            f"pip install headrace{f'=={version}' if version else ' --upgrade'}    to go on from it",
+            "move its folder away    to go on from an older one, or to begin anew",
+        ),
+    )

@@ -8,12 +8,11 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
+from headrace.loop.checkpoint.digests import Digests, digests, first_difference
 from headrace.loop.checkpoint.parts import Part
-from headrace.loop.checkpoint.shards import Piece
-from headrace.loop.checkpoint.tree import leaves
 from headrace.loop.checkpoint.trial import Trial
 
-__all__ = ["Repeat", "difference", "repeat"]
+__all__ = ["Repeat", "repeat"]
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
@@ -40,7 +39,7 @@ class Repeat:
 def repeat(parts: Sequence[Part], step: Callable[[Any], Any], batches: Sequence[Any]) -> Repeat:
     """Runs the steps twice and compares all parts after each; the state is then what it was before.
 
-    Costs twice the steps, three times if they differ, and a copy of the state for each step.
+    Costs twice the steps, three times if they differ; one copy of the state, and a digest of each item after each step.
 
     Args:
         parts: What a step may change, in the order of loading.
@@ -49,10 +48,10 @@ def repeat(parts: Sequence[Part], step: Callable[[Any], Any], batches: Sequence[
     """
     trial = Trial(parts)
     try:
-        first = list(_states(trial, step, batches))
+        first = list(_after_each(parts, step, batches))
         trial.put_back()
-        for number, (one, other) in enumerate(zip(first, _states(trial, step, batches), strict=True)):
-            if (item := difference(parts, one, other)) is not None:
+        for number, (one, other) in enumerate(zip(first, _after_each(parts, step, batches), strict=True)):
+            if (item := first_difference(one, other)) is not None:
                 trial.put_back()
                 return Repeat(
                     is_exact=False,
@@ -66,37 +65,11 @@ def repeat(parts: Sequence[Part], step: Callable[[Any], Any], batches: Sequence[
         trial.put_back()
 
 
-def _states(trial: Trial, step: Callable[[Any], Any], batches: Sequence[Any]) -> Iterator[list[Any]]:
-    """The state of each part after each step. Of the first run all are kept, of the second one at a time."""
+def _after_each(parts: Sequence[Part], step: Callable[[Any], Any], batches: Sequence[Any]) -> Iterator[Digests]:
+    """The digests of all parts after each step."""
     for batch in batches:
         step(batch)
-        yield trial.states()
-
-
-def difference(parts: Sequence[Part], one: Sequence[Any], other: Sequence[Any], *, without: str = "") -> str | None:
-    """Returns the name of the first item in which two states of parts differ, a part left out; None: in none."""
-    for part, here, there in zip(parts, one, other, strict=True):
-        if part.name == without:
-            continue
-        for (path, value), (_, again) in zip(leaves(here), leaves(there), strict=True):
-            if not _same(value, again):
-                return ".".join(map(str, (part.name, *path)))
-    return None
-
-
-def _same(one: Any, other: Any) -> bool:
-    import numpy as np
-    import torch
-
-    if isinstance(one, Piece):
-        return _same(one.local, other.local)
-    if isinstance(one, torch.Tensor):
-        return one.shape == other.shape and one.contiguous().view(-1).view(torch.uint8).equal(
-            other.contiguous().view(-1).view(torch.uint8)
-        )
-    if isinstance(one, np.ndarray):
-        return bool(np.array_equal(one, other))
-    return bool(one == other) or (one != one and other != other)  # noqa: PLR0124 - NaN equals NaN here
+        yield digests(parts)
 
 
 def _operation(step: Callable[[Any], Any], batches: Sequence[Any]) -> str | None:

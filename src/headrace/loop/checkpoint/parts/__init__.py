@@ -1,6 +1,7 @@
 """What a checkpoint is made of: one file per kind of state, each able to give it and to take it back."""
 
 from headrace.loop.checkpoint.parts.gradients import PendingGradients
+from headrace.loop.checkpoint.parts.metrics import Metrics
 from headrace.loop.checkpoint.parts.models import Models
 from headrace.loop.checkpoint.parts.modes import Modes
 from headrace.loop.checkpoint.parts.objects import Objects
@@ -10,4 +11,15 @@ from headrace.loop.checkpoint.parts.part import Part
 from headrace.loop.checkpoint.parts.randomness import Randomness
 from headrace.loop.checkpoint.parts.values import Values
 
-__all__ = ["Models", "Modes", "Objects", "Optimizers", "OwnBuffers", "Part", "PendingGradients", "Randomness", "Values"]
+__all__ = [
+    "Metrics",
+    "Models",
+    "Modes",
+    "Objects",
+    "Optimizers",
+    "OwnBuffers",
+    "Part",
+    "PendingGradients",
+    "Randomness",
+    "Values",
+]
