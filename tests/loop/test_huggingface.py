@@ -218,17 +218,17 @@ class Stream(torch.utils.data.IterableDataset):
         return self.length
 
 
-@pytest.mark.parametrize("given", ["carry", "sampler", "stream"])
+@pytest.mark.parametrize("given", ["sampler", "stream"])
 def test_other_orders(tmp_path, given):
     def make():
         if given == "stream":
             return hr.DataLoader(Stream(NUM_SAMPLES), batch_size=BATCH_SIZE, seed=4)
-        if given == "carry":
-            return make_loader(tail="carry")
         weights = torch.linspace(1, 2, NUM_SAMPLES)
         return make_loader(shuffle=None, sampler=torch.utils.data.WeightedRandomSampler(weights, NUM_SAMPLES))
 
     whole = fit(tmp_path / "golden", loader=make())
+    alone = make()
+    assert [rows for rows, *_ in whole.notes] == [batch["row"].tolist() for _ in range(NUM_EPOCHS) for batch in alone]
     for cut in (len(make()) + 1, len(make()) + 4):
         first = fit(tmp_path / str(cut), cut=cut, loader=make())
         rest = fit(tmp_path / str(cut), seed=99, resume=True, loader=make())
@@ -334,6 +334,11 @@ def test_what_the_guide_shows(tmp_path, monkeypatch, load_file):
 def test_a_loader_whose_place_cannot_be_kept_is_refused(tmp_path):
     with pytest.raises(ConfigurationError, match=r"^train_loader is a DataLoader, whose place"):
         make_trainer(tmp_path, loader=torch.utils.data.DataLoader([1, 2]))
+
+
+def test_epochs_of_several_lengths_are_refused(tmp_path):
+    with pytest.raises(ConfigurationError, match=r'^a loader with tail="carry"'):
+        make_trainer(tmp_path, loader=make_loader(tail="carry").to("cpu"))
 
 
 def test_a_loader_of_other_ranks_is_refused(tmp_path):

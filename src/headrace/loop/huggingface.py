@@ -53,8 +53,8 @@ class ExactTrainer(Trainer):  # type: ignore[misc, unused-ignore]
         **kwargs: As Trainer's; `train_dataset` is not needed.
 
     Raises:
-        ConfigurationError: it is no such loader; or its ranks are not Trainer's, and they would train on the same
-            samples.
+        ConfigurationError: it is no such loader; it has `tail="carry"`, whose epochs differ in length; or its ranks are
+            not Trainer's, and they would train on the same samples.
 
     Not exact: what Trainer itself does not save (generators of your own, buffers left out of the `state_dict`, random
     state of further devices under DataParallel); what drew random numbers at the end of an epoch, as an evaluation
@@ -67,6 +67,11 @@ class ExactTrainer(Trainer):  # type: ignore[misc, unused-ignore]
             raise ConfigurationError(
                 f"train_loader is a {type(train_loader).__name__}, whose place ExactTrainer cannot keep",
                 do="train_loader=headrace.DataLoader(...)    or Trainer(train_dataset=...) for torch's own",
+            )
+        if train_loader._arguments.resolved_tail == "carry":
+            raise ConfigurationError(
+                'a loader with tail="carry" has one batch more in some epochs, and Trainer takes as many of each',
+                do='tail="drop" or tail="partial"',
             )
         super().__init__(*args, **kwargs)
         here, there = (self.args.process_index, self.args.world_size), (train_loader.rank, train_loader.world_size)
