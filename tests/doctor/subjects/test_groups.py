@@ -187,6 +187,18 @@ def test_a_trainer_of_transformers_is_asked_for_its_loaders(tmp_path):
 
 
 @pytest.mark.slow
+def test_an_exact_trainer_is_examined_by_the_loader_that_it_was_given(tmp_path):
+    transformers = pytest.importorskip("transformers")
+    from headrace.loop.huggingface import ExactTrainer
+
+    loader = hr.DataLoader(Rows(), batch_size=2)
+    arguments = transformers.TrainingArguments(output_dir=str(tmp_path), use_cpu=True, report_to=[])
+    trainer = ExactTrainer(model=torch.nn.Linear(2, 2), args=arguments, train_loader=loader)
+    assert is_group(trainer)
+    assert split_up(trainer) == {"train": loader}
+
+
+@pytest.mark.slow
 def test_a_data_set_of_splits_is_a_group():
     datasets = pytest.importorskip("datasets")
     rows = datasets.Dataset.from_dict({"x": [1, 2]})

@@ -148,7 +148,9 @@ def _is_trainer(target: Any) -> bool:
 
 def _of_trainer(trainer: Any) -> _Named:
     named: _Named = {}
-    if attribute(trainer, "train_dataset") is not None:
+    if (given := attribute(trainer, "train_loader")) is not None:  # headrace's ExactTrainer
+        named |= _flat("train", given)
+    elif attribute(trainer, "train_dataset") is not None:
         with _blaming(trainer, "get_train_dataloader()"):
             named |= _flat("train", trainer.get_train_dataloader())
     held = attribute(trainer, "eval_dataset")
