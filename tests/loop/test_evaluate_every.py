@@ -183,16 +183,18 @@ def told(values):
     return {"measure": lambda _: {"loss": torch.tensor([float(next(values))])}, "evaluate": [1]}
 
 
-def test_patience_ends_it_in_mid_epoch_and_a_restart_does_not_go_on(tmp_path):
+def test_patience_ends_it_in_mid_epoch_and_a_restart_does_not_go_on(tmp_path, capsys):
     watched = Evaluated(tmp_path, epochs=50, patience=2, **told([5, 4, 6, 4.5])).finish()
 
     assert watched.loop.is_stopped
     assert watched.loop.steps == 12, "the second is the best, two worse ones end it"
     assert watched.loop.epoch == 1
+    assert capsys.readouterr().err == "stopped at step 12: 2 evaluations without a better 'loss' (patience)\n"
     again = Evaluated(tmp_path, seed=99, epochs=50, patience=2, **told([])).finish()
     assert again.digests == {}
     assert again.loop.is_stopped
     assert again.loop.restored.step == 12
+    assert "stopped at step 12: " in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("at", [5, 6, 8, 9, 11])

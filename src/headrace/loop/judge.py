@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Callable, Mapping
 from typing import Any
 
 from headrace.errors import ConfigurationError
 
 __all__ = ["Judge"]
-
-log = logging.getLogger("headrace.loop")
 
 
 class Judge:
@@ -59,6 +56,11 @@ class Judge:
         """Whether `patience` is at its end."""
         return bool(self.state["is_stopped"])
 
+    @property
+    def why(self) -> str:
+        """Why it was stopped, for people."""
+        return f"{self.state['without_better']} evaluations without a better {self._watched!r} (patience)"
+
     def is_due(self, steps: int) -> bool:
         """Whether it is time to evaluate between two steps, and that was not done yet.
 
@@ -97,7 +99,6 @@ class Judge:
         self.state["without_better"] = 0 if is_best else self.state["without_better"] + 1
         if self._patience is not None and self.state["without_better"] >= self._patience:
             self.state["is_stopped"] = True
-            log.info("stopped: %s evaluations without a better %s", self._patience, self._watched)
         return value if is_best or self.is_stopped else None
 
     def take_newest(self) -> float | None:

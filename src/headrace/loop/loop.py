@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import pathlib
+import sys
 import warnings
 from collections.abc import Generator, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
@@ -234,6 +235,8 @@ class Loop:
         finally:
             self._updates.leave()
             self._books.finish(status)
+            if status == "finished" and self.is_stopped and self.checkpoint.ranks.is_first:
+                print(f"stopped at step {self.steps:,}: {self._judge.why}", file=sys.stderr, flush=True)
 
     def evaluate(
         self, measure: Measure | None = None, loader: Any = None, metrics: Mapping[str, Any] | None = None
@@ -345,7 +348,14 @@ class Loop:
                 **({"summary": self._summaries} if self._summaries else {}),
             },
             resumed_at=self.steps if self._goes_on else None,
+            num_steps=self._num_steps(),
         )
+
+    def _num_steps(self) -> int | None:
+        try:
+            return self._num_epochs * -(-len(self.train) // self._updates.accumulate)
+        except TypeError:  # a stream
+            return None
 
     def _end_step(self) -> None:
         """Behind a body that has taken a step: what it does after `update`, to an average of the weights say, is done too."""
