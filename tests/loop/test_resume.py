@@ -1,11 +1,13 @@
 """A run that goes on from a checkpoint is the run that was never interrupted, to the last bit."""
 
 import itertools
+import time
 
 import pytest
 from tests.loop.sensitive import BATCHES_PER_EPOCH, LOADERS, NUM_EPOCHS, Run, whole
 
-from headrace.loop.checkpoint import Promise
+from headrace.loop.checkpoint import Promise, checkpointer
+from headrace.loop.checkpoint.saved import write_checkpoint
 
 pytestmark = pytest.mark.filterwarnings("ignore:'set_vital' is deprecated")  # torchdata calls it
 
@@ -27,6 +29,38 @@ def cut_and_go_on(folder, at, *, after=None, **more):
     records += again.micro_steps()
     again.checkpoint.close()
     return records, again.checkpoint.restored
+
+
+@pytest.mark.parametrize("at", [8, 12])
+@pytest.mark.parametrize("loader", LOADERS)
+def test_saved_again_before_it_goes_on_nothing_is_lost(tmp_path, golden, loader, at):
+    run = Run(tmp_path, loader=loader)
+    records = list(itertools.islice(run.micro_steps(), at))
+    run.checkpoint.save()
+    run.checkpoint.close()
+    between = Run(tmp_path, loader=loader, seed=42)
+    between.checkpoint.restore()
+    between.checkpoint.save()
+    between.checkpoint.close()
+    again = Run(tmp_path, loader=loader, seed=99)
+    records += again.micro_steps()
+    again.checkpoint.close()
+
+    assert records == golden(loader)
+
+
+def test_what_is_still_being_written_is_the_newest(tmp_path, monkeypatch):
+    def slowly(*args, **kwargs):
+        time.sleep(0.3)
+        return write_checkpoint(*args, **kwargs)
+
+    monkeypatch.setattr(checkpointer, "write_checkpoint", slowly)
+    run = Run(tmp_path, background=True)
+    list(itertools.islice(run.micro_steps(), 4))
+    run.checkpoint.save()
+
+    assert run.checkpoint.restore().step == run.checkpoint.steps == 2
+    run.checkpoint.close()
 
 
 @pytest.fixture(scope="module")

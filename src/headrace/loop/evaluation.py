@@ -53,7 +53,8 @@ def evaluate(
     Raises:
         ConfigurationError: `measure` returned something else; or means over a batch of which some samples are
             repetitions that fill it up, so they cannot be left out.
-        DataError: there was no batch; or a model's parameters were changed.
+        DataError: there was no batch; or a model's parameters, or their gradients, were changed, or a model was put in
+            training mode.
 
     `headrace.DataLoader(..., tail="pad")` says which samples are repetitions; per-sample values of these are left out.
     """
@@ -65,10 +66,12 @@ def evaluate(
     counts: dict[str, int] = {}
     num_batches = 0
     with undisturbed(models):
+        watched = _evaluating(models)
         for batch in batches:
             num_batches += 1
             keep = _real(batches)
             values = measure(batch) or {}
+            _refuse_training_mode(watched)
             for name, value in values.items():
                 total, count = _sum_of(name, value, keep, batch)
                 sums[name] = sums.get(name, 0.0) + total
@@ -86,7 +89,8 @@ def undisturbed(models: Mapping[str, torch.nn.Module]) -> Iterator[None]:
     """Within the block models evaluate and nothing is differentiated; afterwards the training finds all as it was.
 
     Raises:
-        DataError: parameters were changed in the block. Buffers are put back; parameters are not copied, only watched.
+        DataError: parameters or their gradients were changed in the block. Buffers are put back; parameters are not copied,
+            only watched.
     """
     import torch
 
@@ -95,6 +99,7 @@ def undisturbed(models: Mapping[str, torch.nn.Module]) -> Iterator[None]:
     before_modes, before_random = copied(modes.state()), copied(random.state())
     buffers = [(buffer, buffer.detach().clone()) for model in held.models.values() for buffer in model.buffers()]
     versions = [(name, parameter, parameter._version) for name, parameter in held.parameters()]
+    gradients = [(name, parameter, _mark(parameter)) for name, parameter in held.parameters()]
     try:
         for model in models.values():
             model.eval()
@@ -110,10 +115,57 @@ def undisturbed(models: Mapping[str, torch.nn.Module]) -> Iterator[None]:
     changed = [name for name, parameter, version in versions if parameter._version != version]
     if changed:
         raise DataError(
-            f"the evaluation changed parameters of the model: {changed[0]!r}"
-            + (f" and {len(changed) - 1} more" if len(changed) > 1 else ""),
+            f"the evaluation changed parameters of the model: {_first_of(changed)}",
             why="an optimizer was stepped, or a parameter was written to, while the model was evaluated",
         )
+    changed = [name for name, parameter, mark in gradients if _mark(parameter) != mark]
+    if changed:
+        raise DataError(
+            f"the evaluation changed gradients of the model: {_first_of(changed)}",
+            why="backward() or zero_grad() was called while the model was evaluated, so the next training step would learn "
+            "from the evaluation's samples, or forget its own",
+            do="torch.autograd.grad(value, inputs) for a derivative in an evaluation: it leaves no gradients behind",
+        )
+
+
+def _mark(parameter: torch.nn.Parameter) -> int | None:
+    """How often the gradient of a parameter was written to; None: it has none."""
+    return None if parameter.grad is None else parameter.grad._version
+
+
+def _first_of(names: list[str]) -> str:
+    return f"{names[0]!r}" + (f" and {len(names) - 1} more" if len(names) > 1 else "")
+
+
+def _evaluating(models: Mapping[str, torch.nn.Module]) -> list[tuple[str, torch.nn.Module]]:
+    """What must stay in evaluation mode, with words for it: models, and their batch norms.
+
+    Dropout that is turned on by itself is meant: it measures how uncertain a model is. So is what `eval()` leaves on.
+    """
+    from torch.nn.modules.batchnorm import _BatchNorm
+
+    named = {name: f"model {name!r}" if name else "the model" for name in models}
+    found = [(named[name], model) for name, model in models.items()]
+    for name, model in models.items():
+        found += [
+            (f"{path!r} of {named[name]}", one) for path, one in model.named_modules() if isinstance(one, _BatchNorm)
+        ]
+    return [(words, one) for words, one in found if not one.training]
+
+
+def _refuse_training_mode(watched: list[tuple[str, torch.nn.Module]]) -> None:
+    """Passes if all of them are in evaluation mode still. Looked at between batches: hooks would make torch.compile begin anew.
+
+    Raises:
+        DataError: one was put in training mode.
+    """
+    for words, one in watched:
+        if one.training:
+            raise DataError(
+                f"the evaluation put {words} in training mode",
+                why="measure called train(), so dropout and batch norm would work on its next batches as in training",
+                do="leave train() and eval() to the loop: all is in evaluation mode when measure is called",
+            )
 
 
 def _real(batches: Any) -> Any:

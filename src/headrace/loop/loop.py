@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-import logging
 import os
 import pathlib
+import sys
 import warnings
 from collections.abc import Generator, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
+from headrace.engine.loader import DataLoader
+from headrace.engine.view import LoaderView
 from headrace.errors import ConfigurationError, LoopWarning
 from headrace.loop.books import Books
 from headrace.loop.checkpoint import Checkpointer, Restored
@@ -17,13 +19,14 @@ from headrace.loop.checkpoint.environment import environment_here
 from headrace.loop.checkpoint.ranks import this_rank
 from headrace.loop.diagnosis import verdict_of
 from headrace.loop.evaluation import Measure, evaluate
+from headrace.loop.judge import Judge
 from headrace.loop.pace import Pace
 from headrace.loop.replay import keep_batch
 from headrace.loop.sanity import Sanity
 from headrace.loop.step import Step
 from headrace.loop.summary import summary_of
 from headrace.loop.trackers import JsonLines, RunInfo, Tracker
-from headrace.loop.updates import PRECISIONS, Updates
+from headrace.loop.updates import Updates
 
 if TYPE_CHECKING:
     import torch
@@ -32,7 +35,6 @@ if TYPE_CHECKING:
 
 __all__ = ["Loop"]
 
-log = logging.getLogger("headrace.loop")
 UNSAID: Any = object()
 
 
@@ -44,8 +46,8 @@ class Loop:
             loss = loss_fn(model(step.batch["image"]), step.batch["label"])
             step.update(loss)
 
-    `update` does, in this order: backward, clip, optimizer step, scheduler step, clear gradients. After each epoch the
-    model is evaluated, the schedulers of epochs are stepped and, where it is time, all is saved.
+    `update` does, in this order: backward, clip, optimizer step, scheduler step, clear gradients. Behind the body, where it is
+    time, the model is evaluated and all is saved; after each epoch the schedulers of epochs are stepped.
 
     Args:
         model: The module that is trained; or several, by name.
@@ -53,19 +55,23 @@ class Loop:
         train: The loader; each pass is an epoch.
         epochs: Passes in all.
         folder: Of the run: checkpoints, history, batches that failed.
-        evaluate: A loader to evaluate on after each epoch; None says that there is none on purpose. If it is left out, a
-            warning says so at the start of each run.
+        evaluate: A loader to evaluate on; None says that there is none on purpose. If it is left out, a warning says so at
+            the start of each run.
+        evaluate_every: Optimizer steps between two evaluations, in place of one after each epoch; after the last epoch one is
+            made, too. Default None: after each epoch, when each sample has been learned from equally often, so that two
+            values differ by what was learned and not by what was seen last. For epochs of hours, say a number.
         measure: From a batch to values by name, for the evaluation: (B,) tensors with one value per sample, or means over
             the batch. Needed with `evaluate`.
         metrics: Further metrics of the evaluation, which `measure` updates: objects like those of torchmetrics.
         scheduler: Stepped after each optimizer step; or several, by name.
-        epoch_scheduler: Stepped after each epoch, with the value of `watched` if it takes one (ReduceLROnPlateau).
+        epoch_scheduler: Stepped after each epoch. One that takes a value (ReduceLROnPlateau) gets that of `watched` of the
+            newest evaluation, and waits through epochs without any, in which nothing is known to be worse.
         accumulate: Batches per optimizer step. Default 1.
         clip: Largest norm of all gradients together. Default: not clipped.
         precision: "full" (default), "bf16" or "fp16" (with a GradScaler).
         watched: Name of the evaluated value that says which checkpoint is best, and when to stop.
         better: "min" (default) or "max": which values of it are better.
-        patience: Evaluations without a better value after which to stop. Default: never.
+        patience: Evaluations without a better value after which to stop, in mid-epoch too. Default: never.
         every: Optimizer steps between two saves; and `every_s`, seconds. Default: ten minutes.
         every_s: Seconds between two saves.
         extra: Further state to save, as in `Checkpointer`.
@@ -81,7 +87,7 @@ class Loop:
             `headrace diagnose --json FILE`. Trackers keep its verdict, counts and codes. Default: none.
 
     Raises:
-        ConfigurationError: arguments that cannot work, alone or together.
+        ConfigurationError: arguments that cannot work, alone or together; an optimizer that needs a closure (LBFGS).
     """
 
     def __init__(
@@ -93,6 +99,7 @@ class Loop:
         epochs: int,
         folder: str | os.PathLike[str],
         evaluate: Any = UNSAID,
+        evaluate_every: int | None = None,
         measure: Measure | None = None,
         metrics: Mapping[str, Any] | None = None,
         scheduler: Any = None,
@@ -114,51 +121,49 @@ class Loop:
         config: Any = None,
         diagnosis: Any = None,
     ) -> None:
-        _check(accumulate=accumulate, clip=clip, precision=precision, better=better, patience=patience, epochs=epochs)
-        self.has_evaluation = evaluate is not UNSAID and evaluate is not None
-        if self.has_evaluation and measure is None:
-            raise ConfigurationError(
-                "evaluate= is a loader, and measure= does not say what to compute of its batches",
-                do='measure=lambda batch: {"loss": loss_fn(model(batch[0]), batch[1], reduction="none")}',
-            )
+        if epochs < 0:
+            raise ConfigurationError(f"epochs={epochs}: passes in all, 0 or more")
         self._is_unsaid, self._is_looked_at = evaluate is UNSAID, sanity
-        self.models = dict(model) if isinstance(model, Mapping) else {"": model}
-        optimizers = dict(optimizer) if isinstance(optimizer, Mapping) else {"": optimizer}
-        schedulers, epoch_schedulers = _named(scheduler, "step"), _named(epoch_scheduler, "epoch")
-        device_type = next((one.device.type for each in self.models.values() for one in each.parameters()), "cpu")
-        scaler = _scaler(precision, device_type)
-        self.folder = pathlib.Path(folder)
+        self.has_evaluation = evaluate is not UNSAID and evaluate is not None
         self.train, self._evaluation, self._measure, self._metrics = train, evaluate, measure, metrics
-        self._num_epochs, self._watched, self._patience = epochs, watched, patience
-        self._epoch_schedulers = epoch_schedulers
+        self._judge = Judge(
+            has_evaluation=self.has_evaluation,
+            every=evaluate_every,
+            watched=watched,
+            better=better,
+            patience=patience,
+        )
+        self.models = _named(model)
+        schedulers = _named(scheduler, "step")
+        self._epoch_schedulers = _named(epoch_scheduler, "epoch")
+        self._check_evaluation(evaluate_every)
         self._updates = Updates(
             self.models,
-            list(optimizers.values()),
+            list(_named(optimizer).values()),
             list(schedulers.values()),
+            list(self._epoch_schedulers.values()),
             accumulate=accumulate,
             clip=clip,
             precision=precision,
-            device_type=device_type,
-            scaler=scaler,
         )
         self._updates.on_step = self._after_step
-        self._is_begun = False
+        self.folder, self._num_epochs = pathlib.Path(folder), epochs
+        self._is_begun = self._goes_on = False
         self._summaries: dict[str, str] = {}
         self._log_every, self._config = log_every, config
         self._diagnosis = None if diagnosis is None else verdict_of(diagnosis)
         self._pace = Pace()
         self._books = Books([JsonLines()] if trackers is None else trackers, is_kept_here=this_rank() == 0)
-        self._counters: dict[str, Any] = {"evaluations": 0, "without_better": 0, "is_stopped": False}
         self.checkpoint = Checkpointer(
             self.folder / "checkpoints",
             model=model,
             optimizer=optimizer,
-            scheduler={**schedulers, **epoch_schedulers},
-            scaler=scaler,
+            scheduler={**schedulers, **self._epoch_schedulers},
+            scaler=self._updates.scaler,
             loader=train,
             extra={
                 **(extra or {}),
-                "loop": self._counters,
+                "loop": self._judge.state,
                 "loop_updates": self._updates.state,
                 "loop_trackers": self._books,
             },
@@ -195,7 +200,7 @@ class Loop:
     @property
     def is_stopped(self) -> bool:
         """Whether `patience` was at its end."""
-        return bool(self._counters["is_stopped"])
+        return self._judge.is_stopped
 
     def __iter__(self) -> Generator[Step]:
         """Yields the steps still to do; evaluates, saves and stops in between."""
@@ -208,18 +213,27 @@ class Loop:
             )
         status = "failed"
         try:
-            if not self._is_begun and self.checkpoint.restore() is None and self._is_looked_at:
-                yield from self._look()
+            if self._is_begun:
+                self._goes_on = True
+            else:
+                self._goes_on = self.checkpoint.restore() is not None
+                if self._is_looked_at and not self._goes_on:
+                    yield from self._look()
             self._is_begun = True
             self._books.start(self._info())
-            for epoch in self.checkpoint.epochs(self._num_epochs):
-                if self.is_stopped:
-                    break
+            self._updates.begin()
+            self._catch_up()
+            for epoch in () if self.is_stopped else self.checkpoint.epochs(self._num_epochs):
+                if self.checkpoint.next_epoch > epoch:
+                    continue  # it was left behind its batches, and `_catch_up` has ended it
                 if self.checkpoint.batch == 0:
                     for model in self.models.values():
                         model.train()
                 yield from self._steps(epoch)
-                self._end_epoch()
+                if not self.is_stopped:
+                    self._end_epoch()
+                if self.is_stopped:
+                    break  # here: the place stays where it is, in mid-epoch too
             status = "finished"
         except GeneratorExit:
             status = "killed"  # the loop over the steps was left: by a break, or by an error in its body
@@ -227,6 +241,8 @@ class Loop:
         finally:
             self._updates.leave()
             self._books.finish(status)
+            if status == "finished" and self.is_stopped and self.checkpoint.ranks.is_first:
+                print(f"stopped at step {self.steps:,}: {self._judge.why}", file=sys.stderr, flush=True)
 
     def evaluate(
         self, measure: Measure | None = None, loader: Any = None, metrics: Mapping[str, Any] | None = None
@@ -243,13 +259,14 @@ class Loop:
             raise ConfigurationError(
                 "evaluate() has no loader or no measure", do="Loop(..., evaluate=..., measure=...)"
             )
-        return evaluate(
-            chosen,
-            batches,
-            models=self.models,
-            metrics=self._metrics if metrics is None else metrics,
-            ranks=self.checkpoint.ranks,
-        )
+        with self._pace.paused():
+            return evaluate(
+                chosen,
+                batches,
+                models=self.models,
+                metrics=self._metrics if metrics is None else metrics,
+                ranks=self.checkpoint.ranks,
+            )
 
     def close(self) -> None:
         """Waits for what is being written and gives everything back."""
@@ -279,6 +296,11 @@ class Loop:
                     f"the body of step {step.number} called neither step.update(loss) nor step.skip()",
                     why="the model would not learn from this batch, and nobody would notice",
                 )
+            self._updates.refuse_foreign_schedule()
+            if self.steps > step.number:
+                self._end_step()
+            if self.is_stopped:
+                return
 
     def _keep(self, step: Step, reason: str) -> pathlib.Path:
         return keep_batch(self.folder, step, reason)
@@ -313,11 +335,10 @@ class Loop:
                 )
 
     def _after_step(self) -> None:
-        # Into the books first: what a checkpoint keeps of the histories then includes the step that it is of.
         step = self.steps + 1
         if step % self._log_every == 0:
             self._books.log({**self._updates.values, "epoch": self.epoch, **self._pace.values()}, step)
-        self.checkpoint.step()
+        self.checkpoint.count_step()
 
     def _info(self) -> RunInfo:
         parameters = [one for model in self.models.values() for one in model.parameters()]
@@ -337,65 +358,91 @@ class Loop:
                 **({} if self._diagnosis is None else {"diagnosis": self._diagnosis}),
                 **({"summary": self._summaries} if self._summaries else {}),
             },
-            resumed_at=None if self.restored is None else self.steps,
+            resumed_at=self.steps if self._goes_on else None,
+            num_steps=self._num_steps(),
         )
+
+    def _num_steps(self) -> int | None:
+        try:
+            return self._num_epochs * -(-len(self.train) // self._updates.accumulate)
+        except TypeError:  # a stream
+            return None
+
+    def _end_step(self) -> None:
+        """Behind a body that has taken a step: what it does after `update`, to an average of the weights say, is done too."""
+        is_saved = False
+        if self._judge.is_due(self.steps):
+            self.checkpoint.save_if_due(only_asked=True)  # who asks by a signal cannot wait for an evaluation
+            is_saved = self._save(self._evaluate_now())
+        self.checkpoint.save_if_due(only_asked=is_saved)
 
     def _end_epoch(self) -> None:
         self._updates.finish()
-        values: dict[str, float] = {}
-        if self.has_evaluation:
-            values = self.evaluate()
-            self.history.append(values)
-            self._books.log({f"evaluation/{name}": value for name, value in values.items()}, self.steps)
-            self._judge(values)
+        epochs = self.checkpoint.next_epoch
+        worth = None
+        if self._judge.is_due_after_epoch(self.steps, is_last=epochs >= self._num_epochs):
+            worth = self._evaluate_now()
+        newest = self._judge.take_newest()
         for scheduler in self._epoch_schedulers.values():
-            takes_value = type(scheduler).__name__ == "ReduceLROnPlateau"
-            scheduler.step(values[self._watched]) if takes_value else scheduler.step()
-        metric = values.get(self._watched)
-        is_better = metric is not None and self._counters["without_better"] == 0
-        if is_better or self.is_stopped:
-            self.checkpoint.save(metric=metric, reason="evaluated")
+            if not _takes_value(scheduler):
+                scheduler.step()
+            elif newest is not None:
+                scheduler.step(newest)
+        self._judge.state["epochs"] = epochs
+        self._save(worth)
 
-    def _judge(self, values: Mapping[str, float]) -> None:
-        if self._watched not in values:
+    def _catch_up(self) -> None:
+        """Does what was still to do when the run was cut: behind a step, or behind the batches of an epoch."""
+        if self.is_stopped:
+            return
+        if self.checkpoint.next_epoch > self._judge.state["epochs"]:
+            self._end_epoch()
+        elif self._judge.is_due(self.steps):
+            self._save(self._evaluate_now())
+
+    def _evaluate_now(self) -> float | None:
+        """Evaluates; returns the value that counts, if it is worth a checkpoint."""
+        values = self.evaluate()
+        self.history.append(values)
+        self._books.log({f"evaluation/{name}": value for name, value in values.items()}, self.steps)
+        return self._judge.note(values, self.steps, is_better=self.checkpoint.is_better)
+
+    def _save(self, worth: float | None) -> bool:
+        if worth is not None:
+            self.checkpoint.save(metric=worth, reason="evaluated")
+        return worth is not None
+
+    def _check_evaluation(self, every: int | None) -> None:
+        if self.has_evaluation and self._measure is None:
             raise ConfigurationError(
-                f"the evaluation has no value {self._watched!r}; it has {', '.join(map(repr, values)) or 'none'}",
-                do=f"Loop(..., watched={next(iter(values), 'loss')!r})",
+                "evaluate= is a loader, and measure= does not say what to compute of its batches",
+                do='measure=lambda batch: {"loss": loss_fn(model(batch[0]), batch[1], reduction="none")}',
             )
-        self._counters["evaluations"] += 1
-        is_better = self.checkpoint.is_better(values[self._watched])
-        self._counters["without_better"] = 0 if is_better else self._counters["without_better"] + 1
-        if self._patience is not None and self._counters["without_better"] >= self._patience:
-            self._counters["is_stopped"] = True
-            log.info("stopped: %s evaluations without a better %s", self._patience, self._watched)
+        if self._evaluation is self.train and (
+            isinstance(self.train, DataLoader | LoaderView)
+            or (every is not None and not isinstance(self.train, list | tuple))
+        ):
+            raise ConfigurationError(
+                "evaluate= is the loader that is trained on",
+                why="an evaluation goes through it from its first batch, so the training would lose its place",
+                do="make another loader over the same data",
+            )
+        if not self.has_evaluation and any(map(_takes_value, self._epoch_schedulers.values())):
+            raise ConfigurationError(
+                "epoch_scheduler= takes a value, and there is no evaluation that gives one",
+                do="Loop(..., evaluate=..., measure=...)",
+            )
 
 
-def _check(
-    *, accumulate: int, clip: float | None, precision: str, better: str, patience: int | None, epochs: int
-) -> None:
-    if accumulate < 1:
-        raise ConfigurationError(f"accumulate={accumulate}: batches per optimizer step, 1 or more")
-    if clip is not None and clip <= 0:
-        raise ConfigurationError(f"clip={clip}: the largest norm of all gradients, more than 0")
-    if precision not in PRECISIONS:
-        raise ConfigurationError(f"precision={precision!r}", do=f"one of {', '.join(map(repr, PRECISIONS))}")
-    if better not in {"min", "max"}:
-        raise ConfigurationError(f"better={better!r}", do="'min' or 'max'")
-    if patience is not None and patience < 1:
-        raise ConfigurationError(f"patience={patience}: evaluations without a better value, 1 or more")
-    if epochs < 0:
-        raise ConfigurationError(f"epochs={epochs}: passes in all, 0 or more")
-
-
-def _named(given: Any, prefix: str) -> dict[str, Any]:
-    if given is None:
-        return {}
-    return {f"{prefix}.{name}": one for name, one in given.items()} if isinstance(given, Mapping) else {prefix: given}
-
-
-def _scaler(precision: str, device_type: str) -> Any:
-    if precision != "fp16":
-        return None
+def _takes_value(scheduler: Any) -> bool:
     import torch
 
-    return torch.amp.GradScaler(device_type)
+    return isinstance(scheduler, torch.optim.lr_scheduler.ReduceLROnPlateau)
+
+
+def _named(given: Any, prefix: str = "") -> dict[str, Any]:
+    if given is None:
+        return {}
+    if not isinstance(given, Mapping):
+        return {prefix: given}
+    return {f"{prefix}.{name}".lstrip("."): one for name, one in given.items()}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Iterable, Iterator
 from typing import Any
 
@@ -40,6 +41,15 @@ class Pace:
             finally:
                 self._wait_s += self._clock() - asked
             yield batch
+
+    @contextlib.contextmanager
+    def paused(self) -> Iterator[None]:
+        """Leaves the seconds of the block out: an evaluation is no training, and would make the pace look slower."""
+        begun = self._clock()
+        try:
+            yield
+        finally:
+            self._since += self._clock() - begun
 
     def values(self) -> dict[str, float]:
         """Returns samples per second and the share of waiting since the last call; empty if no time has passed."""

@@ -65,18 +65,15 @@ class Step:
             values: Further numbers of this step for the trackers.
 
         Raises:
-            ConfigurationError: called twice; or the loss is no such number.
+            ConfigurationError: called twice, or without gradients; the loss is no such number; the body has called
+                backward, zero_grad or the steps of optimizer or schedule itself.
             NonFiniteLoss: it is NaN or infinite; names the samples of the batch. Nothing was changed.
         """
         self._once("update")
         if getattr(loss, "numel", lambda: 0)() != 1:
             shape = tuple(loss.shape) if hasattr(loss, "shape") else type(loss).__name__
             raise ConfigurationError(f"step.update(loss): the loss is {shape}, not a single number", do="loss.mean()")
-        if not loss.requires_grad:
-            raise ConfigurationError(
-                "step.update(loss): the loss does not depend on any parameter that is trained",
-                why="it was detached, computed under no_grad, or every parameter is frozen",
-            )
+        self._refuse_constant(loss)
         value = float(loss.detach())
         if not math.isfinite(value):
             error = self._not_finite(value)
@@ -87,6 +84,30 @@ class Step:
     def skip(self) -> None:
         """Leaves this batch out: no gradient comes of it."""
         self._once("skip")
+
+    @staticmethod
+    def _refuse_constant(loss: torch.Tensor) -> None:
+        """Refuses a loss from which no gradient comes to the model, and says why none does."""
+        import torch
+
+        if not torch.is_grad_enabled():
+            raise ConfigurationError(
+                "step.update(loss) was called while gradients are turned off: under torch.no_grad() or inference_mode()",
+                why="nothing that is computed there can be differentiated, so the model would learn nothing",
+                do="compute the loss and call step.update(loss) outside of it; it is for evaluations",
+            )
+        if not loss.requires_grad:
+            raise ConfigurationError(
+                "step.update(loss): the loss does not depend on any parameter that is trained",
+                why="it was detached, computed under no_grad, or every parameter is frozen",
+                do="hand over the loss as it was computed, without .detach(), .item() or .data",
+            )
+        if loss.grad_fn is None and not isinstance(loss, torch.nn.Parameter):
+            raise ConfigurationError(
+                "step.update(loss): the loss was not computed of anything (it has no grad_fn)",
+                why="torch.tensor(..., requires_grad=True) begins anew: no gradient goes on to the model from there",
+                do="hand over the loss as it was computed",
+            )
 
     def _not_finite(self, value: float) -> NonFiniteLoss:
         ids = self.ids or ()

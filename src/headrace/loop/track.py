@@ -30,7 +30,7 @@ def progress(total: int | None = None) -> Progress:
     """Returns a tracker that shows a bar on a terminal, and a line every 30 seconds elsewhere.
 
     Args:
-        total: Steps of the whole run. Default: not known.
+        total: Steps of the whole run. Default: what the loop says, if its loader has a length.
 
     Raises:
         MissingExtra: stderr is a terminal, and tqdm is not installed.

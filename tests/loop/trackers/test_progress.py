@@ -66,6 +66,52 @@ def test_on_a_terminal_it_is_a_bar_that_begins_where_the_run_goes_on(tmp_path):
     assert last.rstrip().endswith("loss 0.125, wait % 3, val 2]")
 
 
+@pytest.mark.parametrize("columns", [70, 90, 120, 200])
+def test_on_a_terminal_values_are_shown_whole_and_leave_room_for_the_bar(tmp_path, monkeypatch, columns):
+    pytest.importorskip("tqdm", reason="tqdm is not installed")
+    monkeypatch.setattr("tqdm.std._screen_shape_wrapper", lambda: lambda _: (columns, 30))
+    file = Terminal()
+    progress = begun(tmp_path, file, total=100)
+    told = {"lr": 0.01, "epoch": 2, "loss": 0.25, "loss of the head": 0.6957, "accuracy": 0.5, "wait_share": 0.1}
+    progress._bar.start_t -= 100
+    progress.log(told, 30)
+    progress.finish("finished")
+    last = file.getvalue().split("\r")[-1].rstrip()
+
+    assert len(last) <= columns
+    assert len(last.split("|")[1]) >= 10, last
+    shown = last.rstrip("] ").split(", ")[2:]  # behind times and rate
+    whole = "loss 0.25, loss of the head 0.6957, accuracy 0.5, lr 0.01, epoch 2, wait_share 0.1".split(", ")
+    assert shown == whole[: len(shown)]
+    assert len(shown) == {70: 0, 90: 1, 120: 3, 200: 6}[columns]
+
+
+def test_on_a_terminal_each_evaluation_stays_as_a_line_of_its_own(tmp_path):
+    pytest.importorskip("tqdm", reason="tqdm is not installed")
+    file = Terminal()
+    progress = begun(tmp_path, file, total=100)
+    for step in (10, 20):
+        progress.log({"loss": 0.25}, step - 1)
+        progress.log({"evaluation/loss": 1 / step, "evaluation/right": 0.5}, step)
+    progress.finish("finished")
+
+    lines = [line.split("\r")[-1] for line in file.getvalue().split("\n") if line]
+    assert lines[0] == "digits: step 10 | evaluation/loss 0.1, evaluation/right 0.5"
+    assert lines[1] == "digits: step 20 | evaluation/loss 0.05, evaluation/right 0.5"
+    assert lines[2].startswith("digits:  20%|")
+    assert lines[2].rstrip().endswith("loss 0.25]")  # blanks cover what was longer
+    assert len(lines) == 3
+
+
+def test_the_run_says_how_many_steps_it_has(tmp_path):
+    for given, shown in ((None, "step 5 of 20 (25%)"), (10, "step 5 of 10 (50%)")):
+        file = io.StringIO()
+        progress = Progress(given, file=file)
+        progress.start(RunInfo(name="digits", folder=tmp_path, num_steps=20))
+        progress.log({}, 5)
+        assert file.getvalue() == f"digits: {shown}\n"
+
+
 def test_a_terminal_without_tqdm_says_what_to_install(monkeypatch):
     monkeypatch.setitem(sys.modules, "tqdm", None)
     with pytest.raises(MissingExtra, match=r"^a progress bar on a terminal needs tqdm"):

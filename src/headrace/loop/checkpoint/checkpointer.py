@@ -196,6 +196,11 @@ class Checkpointer:
         return self._place.epoch
 
     @property
+    def next_epoch(self) -> int:
+        """The epoch with which a run that is restored from here goes on: the one at hand, or the next if its batches are over."""
+        return self._place.next_epoch
+
+    @property
     def batch(self) -> int:
         """Batches of this epoch that were handed out by `batches`; the one at hand counts."""
         return self._place.batches
@@ -241,7 +246,7 @@ class Checkpointer:
         while self._place.begin_epoch(num):
             yield self._place.epoch
             if self._place.is_tail:
-                self._save_if_due()
+                self.save_if_due()
             self._place.end_epoch()
         if self._attempted != self.steps or self._place.is_changed:
             self.save(reason="end of training", wait=True)
@@ -254,12 +259,22 @@ class Checkpointer:
 
     def step(self) -> None:
         """Counts an optimizer step, and saves if it is time to or a signal asks for it. Call it at the end of each."""
-        self._place.count_step(self._loader is not None)
+        self.count_step()
         if not self._place.is_tail:
-            self._save_if_due()
+            self.save_if_due()
 
-    def _save_if_due(self) -> None:
-        here = 2 if self._signals.asked is not None else int(self._cadence.is_due(self.steps))
+    def count_step(self) -> None:
+        """Counts an optimizer step, as `step` does, and saves nothing: `save_if_due` follows, when all else is done."""
+        self._place.count_step(self._loader is not None)
+
+    def save_if_due(self, *, only_asked: bool = False) -> None:
+        """Saves if it is time to or a signal asks for it. Every rank calls it as often as the others.
+
+        Args:
+            only_asked: Not because of the time: only if a signal asks. Default False.
+        """
+        is_due = not only_asked and self._cadence.is_due(self.steps)
+        here = 2 if self._signals.asked is not None else int(is_due)
         urgency = self._ranks.most_urgent_before(here)
         if urgency == 0:
             return
@@ -395,6 +410,8 @@ class Checkpointer:
             StateMismatch: it is of another model, optimizer or loader.
         """
         self._looked = True
+        if self._writer is not None:
+            self._writer.wait()  # what is being written is the newest
         refused: list[str] = []
         found = self._ranks.from_first(self._find(which, refused) if self._ranks.is_first else None)
         if isinstance(found, CheckpointError):

@@ -34,6 +34,7 @@ class Place:
         """Something was done since the last save."""
         self._within_epochs = False
         self._begun = False
+        self._loaded: Any = None
         self._used_s = 0.0
         self._since = time.monotonic()
         self._after_start: tuple[Part, Any] | None = None
@@ -82,7 +83,7 @@ class Place:
                 self.position.load(self.position.state())  # the loop was left: what is left of the pass
             elif not self._within_epochs:
                 self.end_epoch()
-        self._begun = True
+        self._begun, self._loaded = True, None
         batches = self.position.begin()
         again, self._after_start = self._after_start, None
         if again is not None:
@@ -158,8 +159,14 @@ class Place:
             "epoch": self.next_epoch,
             "best_metric": self.best_metric,
             "used_s": self._used_s,
-            "loader": None if self.position is None else self.position.state(),
+            "loader": self._loader_state(),
         }
+
+    def _loader_state(self) -> Any:
+        """The loader's place; what was loaded, until its batches are begun: an iterator that is not made yet says nothing."""
+        if self.position is None:
+            return None
+        return self.position.state() if self._begun or self._loaded is None else self._loaded
 
     def load(self, state: Any) -> list[str]:
         """Sets the counters, and makes the next batches the ones behind the place."""
@@ -169,6 +176,7 @@ class Place:
                 remarks.append("the loader's place was not saved: it begins an epoch anew")
             else:
                 remarks += self.position.load(state["loader"])
+        self._loaded = state["loader"]
         self.steps, self.epoch, self.best_metric = state["steps"], state["epoch"], state["best_metric"]
         self._used_s, self._since = state["used_s"], time.monotonic()
         self._begun, self.is_changed = False, False

@@ -24,6 +24,8 @@ class RunInfo:
     """Environment, version of the data, contract, verdict of the doctor, summary of the model: plain values."""
     resumed_at: int | None = None
     """Optimizer steps done, if the run goes on from a checkpoint. None: it begins."""
+    num_steps: int | None = None
+    """Optimizer steps of the whole run, if no batch is skipped. None: not known."""
 
 
 class Tracker(Protocol):
