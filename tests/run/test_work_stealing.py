@@ -1,5 +1,6 @@
 """A slow order delays its own result only: everything else that is out goes to whoever is free."""
 
+import faulthandler
 import os
 import signal
 
@@ -97,6 +98,21 @@ def test_a_crash_in_a_host_names_the_sample_of_the_thread_that_crashed(tmp_path)
     # The whole error: it holds what faulthandler wrote, without which a wrong name cannot be explained.
     assert caught.value.where.sample_id == "act-2", str(caught.value)
     assert "in crash" in str(caught.value)
+
+
+def test_a_crash_is_named_although_a_library_has_put_other_handlers_in_place():
+    faulthandler.enable()
+    before = signal.getsignal(signal.SIGSEGV)
+    try:
+        signal.signal(signal.SIGSEGV, signal.SIG_DFL)  # as Lightning does with all signals when a training ends
+        for runner in (HostRunner(2, context="fork"), ProcessRunner(2, context="fork")):
+            with pytest.raises(WorkerDied, match="SIGSEGV") as caught:
+                list(runner.run(ActTask(), [Act(do=tasks.crash, value=2)]))
+            assert "in crash" in str(caught.value)
+    finally:
+        signal.signal(signal.SIGSEGV, before)
+        faulthandler.disable()
+        faulthandler.enable()
 
 
 def test_a_killed_host_names_a_sample_that_was_in_hand():

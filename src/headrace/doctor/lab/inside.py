@@ -82,6 +82,7 @@ def _begin(descriptors: Descriptors, parent: int) -> None:
 def _serve_lab(make: Callable[[], Any], connection_number: int, recorder_number: int, dump_number: int) -> None:
     """Serves until the connection closes."""
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))  # a crash is reported, and leaves no file behind
+    faulthandler.disable()  # inherited by a fork, it counts as enabled although others may have put handlers in place
     faulthandler.enable(dump_number, all_threads=True)
     faulthandler.register(signal.SIGUSR2, dump_number, all_threads=True)
     connection = Connection(connection_number)

@@ -206,7 +206,8 @@ def _uses(made: list[_Made], num_servers: int) -> Iterator[StageUse]:
                 num_servers=num_servers,
                 num_bytes=num_bytes if stage == reader else None,
                 num_requests=num_requests if stage == reader else None,
-                awake_s=None if awake is None else awake[stage],
+                # In single batches the clock of the processor may run ahead of the wall's; their sums must not.
+                awake_s=None if awake is None else min(awake[stage], max(walls[stage], cpus[stage])),
             )
 
 

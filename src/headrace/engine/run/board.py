@@ -121,6 +121,9 @@ class Board:
 
     def arm(self) -> None:
         """Has this process write its stacks here when asked, and when native code crashes."""
+        # What a fork inherits counts as in place although a library has put other handlers there since: Lightning, when a
+        # training ends, puts back what Python knows of, and Python does not know of these.
+        self.disarm()
         faulthandler.register(_STACK_SIGNAL, file=self._fd, all_threads=True, chain=False)
         faulthandler.enable(file=self._fd, all_threads=True)  # only so are they named
 
