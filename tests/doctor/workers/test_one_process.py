@@ -93,6 +93,12 @@ def test_a_seed_that_fails_again_is_a_draw():
     assert (found.in_one_process, found.is_drawn) == ("by chance", True)
 
 
+@pytest.mark.parametrize("first", [18, 150])
+def test_what_fails_from_then_on_is_used_up_and_no_chance(first):
+    found = judged(one_process(lambda row, number, _: number >= first), num_errors=99)
+    assert found.in_one_process == "same"
+
+
 def test_an_error_at_another_place_is_another_error():
     found = judged(one_process(lambda row, number, _: (row, number) == (8, 17)), num_errors=99, at="else.py:1 in f")
     assert found.in_one_process == "fine"

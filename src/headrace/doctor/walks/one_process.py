@@ -29,6 +29,10 @@ an error strikes any reading, all of five fall to the workers once in 32 times."
 Kind = tuple[str, str | None]
 """Type and place of an error."""
 
+RECOVERIES = 8
+"""Readings in which a sample that failed by chance comes out again."""
+
+InOneProcess = Literal["same", "fine", "by chance"]
 Proven = Literal["same", "fine", "unknown"]
 
 
@@ -107,15 +111,15 @@ class OneProcess:
             self._failed.add(name)
             if digests:
                 ((seed, kind),) = failed
-                self._errors[kind] += 1
-                self._note_draw(name, seed, kind)
+                if self._comes_out_again(name, seed, kind):
+                    self._errors[kind] += 1
         return self._reads
 
     def judge_end(self, one: WorkerEnd, names: Sequence[Index]) -> Proven:
         """Does what ended a worker with these samples in hand happen here, too?"""
         known = self._judge_reads(one, names)
         if known is None and one.stage == "sample" and self._is_random(names):
-            return "same" if self._search(names, None)[1] else "unknown"
+            return "same" if self._search(names, None)[1] != "fine" else "unknown"
         return known or "fine"
 
     def judge_error(self, one: WorkerError, names: Sequence[Index]) -> WorkerError:
@@ -126,9 +130,11 @@ class OneProcess:
         known = self._judge_reads(one, names)
         if known is not None or one.stage != "sample":
             return dataclasses.replace(one, in_one_process=known or "fine")
-        num_read, num_failed = self._search(names, kind)
-        if num_failed:
-            return self._by_chance(one, num_read, num_failed)
+        num_read, found = self._search(names, kind)
+        if found == "by chance":
+            return self._by_chance(one, num_read, 1)
+        if found == "same":
+            return dataclasses.replace(one, in_one_process="same", num_single=num_read)
         if self._is_random(names) and one.num_errors < OFTEN:
             return dataclasses.replace(one, in_one_process="unknown")
         if self._shares_nothing and one.num_came_out and one.num_errors < SELDOM:
@@ -166,11 +172,11 @@ class OneProcess:
                 return True
         return False
 
-    def _search(self, names: Sequence[Index], kind: Kind | None) -> tuple[int, int]:
+    def _search(self, names: Sequence[Index], kind: Kind | None) -> tuple[int, InOneProcess]:
         """Reads them until one fails, for a while: what failed in a worker may not have come up in this process yet.
 
         Returns:
-            Readings; those that failed with an error of this type and place (None: with any), 0 or 1.
+            Readings; whether one of them failed with an error of this type and place (None: with any), and came out again.
         """
         deadline, num_read = time.monotonic() + self._limits.walk_s / 4, 0
         for seed in range(3, MAX_DRAWS):
@@ -181,17 +187,24 @@ class OneProcess:
                 self._read(names[seed % len(names)], seed)
             except Exception as error:
                 if kind is None or _kind(error) == kind:
-                    self._note_draw(names[seed % len(names)], seed, _kind(error))
-                    return num_read, 1
-        return num_read, 0
+                    is_well = self._comes_out_again(names[seed % len(names)], seed, _kind(error))
+                    return num_read, "by chance" if is_well else "same"
+        return num_read, "fine"
 
-    def _note_draw(self, name: Index, seed: int, kind: Kind) -> None:
-        """Reads under the seed under which a sample failed, though it does not always fail."""
-        try:
-            self._read(name, seed)
-        except Exception as error:
-            if _kind(error) == kind:
-                self._drawn.add(kind)
+    def _comes_out_again(self, name: Index, seed: int, kind: Kind) -> bool:
+        """Whether a sample that came out and then failed under a seed is well again; notes whether the seed fails again.
+
+        What fails from then on, because files, memory or a quota are used up, does not fail by chance.
+        """
+        for number in range(-1, RECOVERIES):
+            try:
+                self._read(name, seed if number < 0 else MAX_DRAWS + number)
+            except Exception as error:
+                if number < 0 and _kind(error) == kind:
+                    self._drawn.add(kind)
+            else:
+                return True
+        return False
 
     def _by_chance(self, one: WorkerError, num_read: int, num_failed: int) -> WorkerError:
         return dataclasses.replace(
