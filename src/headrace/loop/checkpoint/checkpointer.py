@@ -308,7 +308,8 @@ class Checkpointer:
             self._place.leave_batches()
         metric_is_best = self._place.note_metric(metric)
         # Of what all ranks have in common rank 0 writes all, the others their pieces of tensors that ranks share.
-        here = [part for part in self._parts if part.is_per_rank or self._ranks.is_first or self._sharding]
+        writes_shared = self._ranks.is_first or self._sharding is not None  # once: it looks at every parameter
+        here = [part for part in self._parts if part.is_per_rank or writes_shared]
         splits = {part.name: self._to_write(part) for part in here}
         if self._writer is not None:
             self._writer.wait()

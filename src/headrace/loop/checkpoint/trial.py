@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 from headrace.loop.checkpoint.copies import copied
 from headrace.loop.checkpoint.parts import Part
@@ -20,11 +19,7 @@ class Trial:
 
     def __init__(self, parts: Sequence[Part]) -> None:
         self.parts = tuple(parts)
-        self._before = self.states()
-
-    def states(self) -> list[Any]:
-        """Returns a copy of each part as it is now."""
-        return [copied(part.state()) for part in self.parts]
+        self._before = [copied(part.state()) for part in self.parts]
 
     def put_back(self) -> None:
         """Makes all parts what they were."""

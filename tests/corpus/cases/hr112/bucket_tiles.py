@@ -14,7 +14,7 @@ class Bucket:
         self.network = random.SystemRandom()
 
     def get(self, key):
-        if self.network.random() < 0.03:
+        if self.network.random() < 0.12:
             raise ConnectionResetError(104, "Connection reset by peer")
         return self.objects[key]
 
