@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import dataclasses
 
+import pytest
+
 from headrace.doctor import catalogue
 from headrace.doctor.evidence.passes import LoaderTrace, LoaderTraces, PassTrace
 from headrace.doctor.evidence.splits import split_overlap
@@ -106,6 +108,32 @@ def test_folds_meet_the_training_loaders_of_other_folds_only():
     ]
     seen = split_overlap(traces(*folds, overlaps=((0, 3, 50, (1,)), (1, 2, 50, (2,)))))
     assert not judge("HR614", seen)
+
+
+@pytest.mark.parametrize(
+    ("optimizer_made_s", "num_passes", "is_found"),
+    [(0.5, 1, True), (3.5, 1, False), (None, 1, False), (0.5, 2, False)],
+)
+def test_splits_that_are_drawn_anew_in_each_epoch_of_one_training(optimizer_made_s, num_passes, is_found):
+    """Not those of trainings with an optimizer each, nor folds with several epochs each."""
+    parts = [
+        dataclasses.replace(
+            LOADER,
+            number=number,
+            role=role,
+            where=f"train.py:{5 if role == 'train' else 6}",
+            num_drawn=100 if role == "train" else 20,
+            num_passes=num_passes,
+            passes=(dataclasses.replace(PASS, started_s=1.0 + number),),
+        )
+        for number, role in enumerate(("train", "evaluation") * 3)
+    ]
+    overlaps = ((0, 3, 16, (4, 5)), (0, 5, 12, (4,)), (2, 5, 17, (5, 6)), (4, 1, 19, (1,)))
+    seen = dataclasses.replace(traces(*parts, overlaps=overlaps), optimizer_made_s=optimizer_made_s)
+    found = judge("HR614", split_overlap(seen))
+    assert [(one.evidence["num_shared"], one.sample_ids, one.severity) for one in found] == (
+        [(17, (5, 6), "error")] if is_found else []
+    )
 
 
 def test_a_score_on_training_samples_beside_a_held_out_part_is_only_mentioned():

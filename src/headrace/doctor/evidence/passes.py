@@ -102,5 +102,7 @@ class LoaderTraces(Evidence):
     """(training loader, evaluation loader, number of samples that both drew, the first few of them)."""
     outcome: Literal["finished", "interrupted", "failed", "running"]
     """interrupted: Ctrl-C or SIGTERM; failed: an exception left the script."""
+    optimizer_made_s: float | None = None
+    """Seconds after the script's start in which its newest optimizer was made; None: none was seen."""
     num_unlisted: int = 0
     """Loaders beyond the first three hundred, which were not looked at."""

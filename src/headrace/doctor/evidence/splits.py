@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import collections
 import dataclasses
+import math
+from collections.abc import Sequence
 from typing import Literal
 
 from headrace.doctor.evidence.base import Evidence
@@ -38,6 +41,9 @@ class SharedSamples:
     """The first few that both deliver: rows of the data set under all wrappers, paths, or rows of the evaluation set."""
     by: Literal["row", "path", "content"] = "row"
     """How they were recognised: the same row of the same data set object, the same file, or equal content."""
+    is_split_anew: bool = False
+    """True if the script makes both loaders anew for each epoch, each time from other rows: what one epoch evaluates, an
+    earlier one trained on."""
     may_be_meant: bool = False
     """True if nothing says that this loader holds samples out, and another one does: this one may measure the training
     score on purpose. Also for equal contents at equal rows of data sets that store no samples: made-up data."""
@@ -100,32 +106,72 @@ def split_overlap(seen: LoaderTraces) -> SplitOverlap | None:
     """Returns what the loaders of a running script say about it; None if there is no pair whose samples are known.
 
     An evaluation loader counts only if it meets every training loader over the same data: with several folds, the
-    evaluation part of one is the training part of another, and each is disjoint from its own.
+    evaluation part of one is the training part of another, and each is disjoint from its own. That excuse does not hold
+    for loaders that a script makes anew in each epoch of one training.
     """
     known = [one for one in seen.loaders if one.num_drawn and one.root is not None]
     shared = {(train, evaluation): (number, ids) for train, evaluation, number, ids in seen.overlaps}
-    pairs = []
-    for evaluation in (one for one in known if one.role == "evaluation"):
+    pairs, anew = _split_anew(seen, known)
+    for evaluation in (one for one in known if one.role == "evaluation" and one.number not in anew):
         trains = [one for one in known if one.role == "train" and one.root == evaluation.root]
         met = [(*shared.get((train.number, evaluation.number), (0, ())), train) for train in trains]
         if met:
             is_free = any(number == 0 for number, _, _ in met)
             number, ids, train = (min if is_free else max)(met, key=lambda one: one[0])
-            pairs.append(
-                SharedSamples(
-                    train=_called(train),
-                    evaluation=_called(evaluation),
-                    num_train=train.num_drawn,
-                    num_evaluation=evaluation.num_drawn,
-                    num_shared=number,
-                    first_ids=tuple(ids),
-                )
-            )
+            pairs.append(_pair(train, evaluation, number, ids))
     holds_out = any(pair.num_shared == 0 for pair in pairs)
     marked = [
         dataclasses.replace(pair, may_be_meant=holds_out and pair.num_shared == pair.num_evaluation) for pair in pairs
     ]
     return SplitOverlap(pairs=tuple(marked)) if pairs else None
+
+
+def _split_anew(seen: LoaderTraces, known: Sequence[LoaderTrace]) -> tuple[list[SharedSamples], set[int]]:
+    """Returns (a pair for each two calls that make loaders anew from other rows in each epoch, numbers of these loaders).
+
+    Each of them is walked once, and no optimizer was made since the first one: it is one training, and not a fold each.
+    """
+    groups: dict[tuple[str, str | None, str | None], list[LoaderTrace]] = collections.defaultdict(list)
+    for one in known:
+        groups[one.role, one.where, one.root].append(one)
+    shared = {(train, evaluation): (number, ids) for train, evaluation, number, ids in seen.overlaps}
+    pairs: list[SharedSamples] = []
+    numbers: set[int] = set()
+    for (role, where, root), evaluations in groups.items():
+        if role != "evaluation" or where is None or not _are_epochs(evaluations, seen):
+            continue
+        for (other_role, place, other_root), trains in groups.items():
+            if (other_role, other_root) != ("train", root) or place is None or not _are_epochs(trains, seen):
+                continue
+            met = [
+                (*shared[train.number, evaluation.number], train, evaluation)
+                for train in trains
+                for evaluation in evaluations
+                if (train.number, evaluation.number) in shared
+                and train.passes[0].started_s < evaluation.passes[0].started_s
+            ]
+            if met:
+                number, ids, train, evaluation = max(met, key=lambda one: one[0])
+                pairs.append(dataclasses.replace(_pair(train, evaluation, number, ids), is_split_anew=True))
+                numbers.update(one.number for one in evaluations)
+    return pairs, numbers
+
+
+def _are_epochs(loaders: Sequence[LoaderTrace], seen: LoaderTraces) -> bool:
+    is_one_walk_each = len(loaders) > 1 and all(one.num_passes == 1 for one in loaders)
+    began_s = min((one.passes[0].started_s for one in loaders if one.passes), default=math.inf)
+    return is_one_walk_each and seen.optimizer_made_s is not None and seen.optimizer_made_s < began_s
+
+
+def _pair(train: LoaderTrace, evaluation: LoaderTrace, number: int, ids: Sequence[int]) -> SharedSamples:
+    return SharedSamples(
+        train=_called(train),
+        evaluation=_called(evaluation),
+        num_train=train.num_drawn,
+        num_evaluation=evaluation.num_drawn,
+        num_shared=number,
+        first_ids=tuple(ids),
+    )
 
 
 def _called(loader: LoaderTrace) -> str:

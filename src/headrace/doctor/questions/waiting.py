@@ -184,12 +184,12 @@ def _is_handover(trace: StageTrace) -> bool:
     """True if the loop waits for what is on its way.
 
     Workers that are busy all the time are the limit themselves: if it were the way from them, they would stand idle in
-    front of it. And the loop's process computes for it, taking apart what was sent: one that merely is not woken in time, on a
-    busy machine, does not.
+    front of it. And the loop's process computes for it, taking apart what was sent, and as much of its time as a loop must
+    wait to be called starved: what it does not compute, on a busy machine, is that it is not woken in time.
     """
     if not trace.num_workers or trace.handover_s is None or not trace.handover_s >= MAIN * trace.wait_s > 0:
         return False
-    if trace.handover_cpu_s is not None and trace.handover_cpu_s < NOTED * trace.loop_s:
+    if trace.handover_cpu_s is not None and trace.handover_cpu_s < STARVED * trace.loop_s:
         return False
     idle = _idle_share(trace)
     return idle is not None and idle >= IDLE

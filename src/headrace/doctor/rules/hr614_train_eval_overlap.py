@@ -21,7 +21,7 @@ class TrainEvalOverlap(Rule):
     rationale = """
         A score on samples that were trained on says how well the model remembers, not how well it predicts. The usual
         ways in: the training loader is made from the whole data set instead of the training part, two splits are
-        drawn with different seeds, folds are mixed up, or the best epoch is chosen on the test set's own samples.
+        drawn with different seeds, the data set is split anew in each epoch of one training, folds are mixed up, or the best epoch is chosen on the test set's own samples.
 
         Samples are the same if they are the same row of one data set object, come from the same file, or have equal
         content. It is no fault if a loader measures the training score on purpose (its name then speaks of training),
@@ -66,9 +66,15 @@ class TrainEvalOverlap(Rule):
             "content": "equal content",
         }[pair.by]
         shown = ", ".join(map(str, pair.first_ids[:3])) + (", ..." if pair.num_shared > len(pair.first_ids[:3]) else "")
+        was = verb(pair.num_shared, "was", "were")
+        what = (
+            f"of an epoch of {pair.evaluation} {was} trained on in an earlier one, by {pair.train}: each epoch splits the "
+            "data set anew"
+            if pair.is_split_anew
+            else f"of {pair.evaluation} {verb(pair.num_shared, 'is', 'are')} in {pair.train} too: {how}"
+        )
         return Finding(
-            message=f"{sample} of {pair.evaluation} {verb(pair.num_shared, 'is', 'are')} in {pair.train} too: {how}"
-            f"{f' ({shown})' if pair.first_ids else ''}"
+            message=f"{sample} {what}{f' ({shown})' if pair.first_ids else ''}"
             f"{f'; the file speaks of {purpose!r}, so this may be meant' if purpose else ''}",
             severity=_severity(pair, share, purpose),
             confidence={"row": 1.0, "path": 0.95, "content": 0.9 if share >= MOST else 0.7}[pair.by],
@@ -83,6 +89,7 @@ class TrainEvalOverlap(Rule):
                 "num_train": pair.num_train,
                 "num_evaluation": pair.num_evaluation,
                 "by": pair.by,
+                "is_split_anew": pair.is_split_anew,
             },
         )
 
@@ -125,6 +132,27 @@ class TrainEvalOverlap(Rule):
             ),
             message="2 of 200 samples of test are in train too: the same files (cat/7.png, dog/1.png)",
             sample_ids=("cat/7.png", "dog/1.png"),
+        ),
+        Example(
+            title="random_split without a seed, once in each epoch",
+            evidence=(
+                SplitOverlap(
+                    pairs=(
+                        SharedSamples(
+                            train="the loader made at train.py:30",
+                            evaluation="the loader made at train.py:31",
+                            num_train=800,
+                            num_evaluation=200,
+                            num_shared=163,
+                            first_ids=(2, 3, 9),
+                            is_split_anew=True,
+                        ),
+                    )
+                ),
+            ),
+            message="163 of 200 samples of an epoch of the loader made at train.py:31 were trained on in an earlier one, by "
+            "the loader made at train.py:30: each epoch splits the data set anew (2, 3, 9, ...)",
+            sample_ids=(2, 3, 9),
         ),
         Example(
             title="One batch is overfitted, as the file says",

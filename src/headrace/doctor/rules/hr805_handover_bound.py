@@ -83,7 +83,7 @@ class HandoverBound(Rule):
         ),
         Example(
             title="A busy machine: batches are there, and the loop that waits for a core computes hardly anything to get them",
-            evidence=(times(loop(0.11, handover_s=5.5, handover_cpu_s=1.2, workers=workers(0.05, 0.05, idle_s=20.0))),),
+            evidence=(times(loop(0.11, handover_s=5.5, handover_cpu_s=4.0, workers=workers(0.05, 0.05, idle_s=20.0))),),
         ),
         Example(title="A hand-over that the loop does not feel", evidence=(times(loop(0.02, handover_s=0.9)),)),
     )

@@ -101,6 +101,7 @@ class LoaderObserver:
         traces = [(record, record.trace(self.timeline, self.began_s)) for record in self._records]
         listed = [(record, trace) for record, trace in traces if trace is not None]
         stages = [record.stages(self.timeline) for record, _ in listed]
+        made_s = self.timeline.optimizer_made_s
         return (
             LoaderTraces(
                 script="",
@@ -110,6 +111,7 @@ class LoaderObserver:
                 loaders=tuple(trace for _, trace in listed),
                 overlaps=tuple(self._overlaps([(record, trace.role) for record, trace in listed])),
                 outcome="running",
+                optimizer_made_s=None if made_s is None else made_s - self.began_s,
                 num_unlisted=self._num_unlisted,
             ),
             StageTimes(

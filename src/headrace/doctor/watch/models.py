@@ -186,9 +186,10 @@ class ModelObserver:
 
     def _note_training(self, optimizer: Any) -> None:
         """A training begins with an optimizer over new parameters; another one over the same goes on with it."""
+        self._timeline.optimizer_made_s = time.perf_counter()
         parameters = [parameter for _, parameter in _groups(optimizer)]
         if not any(id(one) in self._optimised and self._optimised[id(one)]() is one for one in parameters):
-            self._timeline.training_began_s = time.perf_counter()
+            self._timeline.training_began_s = self._timeline.optimizer_made_s
             self._optimised = {key: one for key, one in self._optimised.items() if one() is not None}
         self._optimised |= {id(one): weakref.ref(one) for one in parameters}
 

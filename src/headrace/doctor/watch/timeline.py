@@ -43,6 +43,8 @@ class Timeline:
     """Batches of the newest loader in a row."""
     training_began_s: float = -math.inf
     """When the newest training began: an optimizer was made over parameters that none had before."""
+    optimizer_made_s: float | None = None
+    """When the newest optimizer was made; None: none was."""
     recalibrated_on: dict[int, int] = dataclasses.field(default_factory=dict)
     """Loader number -> batches from which the statistics of batch norms were taken anew, as after weight averaging."""
 

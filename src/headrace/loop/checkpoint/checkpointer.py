@@ -16,12 +16,13 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
 
 from headrace.errors import CheckpointError, CheckpointWarning, ConfigurationError
-from headrace.loop.checkpoint import files, tree
+from headrace.loop.checkpoint import tree
 from headrace.loop.checkpoint.agreed import contract_differences, contract_of
 from headrace.loop.checkpoint.cadence import Cadence
 from headrace.loop.checkpoint.copies import Copier
 from headrace.loop.checkpoint.environment import environment_here, git_revision, numerical_differences
 from headrace.loop.checkpoint.folder import CheckpointFolder
+from headrace.loop.checkpoint.loading import load_parts
 from headrace.loop.checkpoint.manifest import FORMAT, Manifest
 from headrace.loop.checkpoint.parts import (
     Metrics,
@@ -145,7 +146,7 @@ class Checkpointer:
         }
         values = {name: one for name, one in (extra or {}).items() if isinstance(one, dict)}
         self._models = (models, further)
-        self._own_buffers = (OwnBuffers(models), OwnBuffers(further, "extra_own_buffers")) if self._sharding else ()
+        own_buffers = (OwnBuffers(models), OwnBuffers(further, "extra_own_buffers")) if self._sharding else ()
         metrics = Metrics(models, further)
         # In the order of loading: what others hold on to comes first, random state last.
         self._parts: tuple[Part, ...] = (
@@ -159,7 +160,7 @@ class Checkpointer:
             *([metrics] if metrics else []),
             Objects("extra", objects),
             Values(values),
-            *self._own_buffers,
+            *own_buffers,
             self._gradients,
             self._place,
             Randomness(generators or {}),
@@ -420,36 +421,16 @@ class Checkpointer:
         if found is None:
             return None
         path, manifest = found
-        shared = files.read(path, "state", lazily=self._sharding is not None)
-        rank = self._ranks.rank if self._ranks.rank < manifest.world_size else 0
-        mine = files.read(path, f"rank-{rank}")
         self._place.check_ranks(manifest.world_size, self._ranks.world_size)
         lost = differences(manifest.data.get("version") or {}, self._data)
         lost += contract_differences(manifest.contract, contract_of(self._loader))
+        loaded = load_parts(self._parts, path, manifest, self._ranks, is_sharded=self._sharding is not None)
+        lost += loaded.lost
         self._repeats = manifest.repeats
         differs = ["the steps do not repeat: tried twice, they gave other bits"] if manifest.repeats is False else []
         differs += numerical_differences(manifest.environment, self._environment())
-        if manifest.world_size != self._ranks.world_size:
-            lost += _own_buffers_lost(path, manifest.world_size)
-        for part in self._parts:
-            state = (mine if part.is_per_rank else shared).get(part.name)
-            if part in self._own_buffers and (state is None or manifest.world_size != self._ranks.world_size):
-                continue  # those of rank 0 came with the model
-            if state is None:
-                lost.append(f"{part.name}: not in this checkpoint")
-            elif part.name == "metrics" and self._ranks.world_size != manifest.world_size:
-                lost.append(
-                    f"metrics begin anew: each of {manifest.world_size} ranks had counted its own samples, and there are "
-                    f"{self._ranks.world_size}"
-                )
-            elif part.name == "random" and self._ranks.rank >= manifest.world_size:
-                differs.append(
-                    f"random state of rank {self._ranks.rank} begins anew: {manifest.world_size} ranks were saved"
-                )
-            else:
-                lost += part.load(state)
-        is_mine = rank == self._ranks.rank
-        self._place.again_after_start(self._parts[-1], mine.get("random") if is_mine else None)
+        differs += loaded.begun_anew
+        self._place.again_after_start(self._parts[-1], loaded.random)
         self._cadence.note_saved()
         self._attempted = self.steps
         self._restored = Restored(
@@ -556,19 +537,6 @@ class Checkpointer:
         )
         error.__cause__ = failure
         return error
-
-
-def _own_buffers_lost(path: pathlib.Path, world_size: int) -> list[str]:
-    """What is lost of buffers that were each rank's own, if other ranks than those that saved them go on."""
-    import torch
-
-    states = [files.read(path, f"rank-{rank}") for rank in range(world_size)]
-    return [
-        f"{name!r} was another on each rank: that of rank 0 is taken"
-        for part in ("own_buffers", "extra_own_buffers")
-        for name, first in states[0].get(part, {}).items()
-        if not all(torch.equal(first, state[part][name]) for state in states)
-    ]
 
 
 def _named(given: Any) -> dict[str, Any]:

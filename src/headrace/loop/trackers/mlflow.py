@@ -50,7 +50,6 @@ class MLflow:
             `mlflow.db` in the folder of the run, with the artifacts beside it.
         experiment: Name of MLflow's experiment; made if it is not there.
         system_metrics: Also log use of CPU, memory, disk, network and GPU, every ten seconds.
-
         clock: Seconds; any beginning.
 
     Raises:
