@@ -1,4 +1,4 @@
-"""What every test gets: hypothesis profiles, and a guard that no test leaves a process behind.
+"""What every test gets: hypothesis profiles, a nursery that is kept, and a guard that no test leaves a process behind.
 
 The hang guard is set in pyproject.toml (pytest-timeout dumps the stacks of all threads and ends the run); that it works
 is tested in house/test_hang_guard.py.
@@ -7,15 +7,21 @@ is tested in house/test_hang_guard.py.
 import gc
 import importlib.util
 import os
+import resource
+import signal
 import subprocess
 import sys
+import threading
 from pathlib import Path
+from typing import ClassVar
 
 import hypothesis
 import psutil
 import pytest
 
 from headrace import native
+from headrace.doctor.lab import launch
+from headrace.doctor.lab.launch import Nursery
 
 # No deadline anywhere: on two busy cores the time of one example says nothing about the code.
 hypothesis.settings.register_profile("default", deadline=None, max_examples=50)
@@ -39,9 +45,68 @@ collect_ignore += [f"bottlenecks/{name}" for name in ("cases", "gains.py", "orac
 HELPERS = ("multiprocessing.resource_tracker", "torch_shm_manager")
 
 
+class KeptNursery(Nursery):
+    """Has its children forked by a nursery that all tests of this process share.
+
+    A nursery runs nothing of anybody's and hands on nothing but an imported torch, over which it takes two seconds; a
+    thousand tests want one. What a nursery inherits when it starts is the same for all who share it: a test that changed
+    something of that gets its own. The ways without it are tested as well: commands start theirs, and so do notebooks.
+    """
+
+    kept: ClassVar[dict[bool, Nursery]] = {}
+
+    def __init__(self, spec, seed=None, *, trains=False):
+        # A process may end with the thread that started it.
+        self._is_own = _inherited() != BEGAN_WITH or threading.current_thread() is not threading.main_thread()
+        if self._is_own:
+            super().__init__(spec, seed, trains=trains)
+            return
+        if trains not in self.kept or self.kept[trains]._process.poll() is not None:
+            self.kept[trains] = Nursery("", trains=trains)
+        self._spec, self._seed = spec, seed
+        self._door, self._process = self.kept[trains]._door, self.kept[trains]._process
+
+    def close(self):
+        if self._is_own:
+            super().close()
+
+
+@pytest.fixture
+def own_nursery(monkeypatch):
+    """The process is as a user's: each diagnosis starts a nursery and ends it."""
+    monkeypatch.setattr(launch, "Nursery", Nursery)
+
+
+def _inherited():
+    """What a new interpreter has of the process that starts it, and keeps."""
+    names = ("PYTHON", "LD_", "MALLOC", "OMP_", "MKL_", "KMP_", "GOMP_", "OPENBLAS", "TORCH", "CUDA", "ATEN")
+    limits = (resource.RLIMIT_AS, resource.RLIMIT_NOFILE, resource.RLIMIT_NPROC, resource.RLIMIT_FSIZE)
+    return (
+        {name: value for name, value in os.environ.items() if name.startswith(names)},
+        [resource.getrlimit(limit) for limit in limits],
+        os.sched_getaffinity(0),
+        signal.pthread_sigmask(signal.SIG_BLOCK, []),
+        sys.executable,
+    )
+
+
+BEGAN_WITH = _inherited()
+
+
+@pytest.fixture(scope="session", autouse=True)
+def kept_nurseries():
+    """Diagnosis in this process starts its children from nurseries that are kept until its end."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(launch, "Nursery", KeptNursery)
+        yield
+    for nursery in KeptNursery.kept.values():
+        nursery.close()
+
+
 def _children() -> set[psutil.Process]:
     """Processes below this one that a test is answerable for."""
     found = set()
+    kept = {nursery._process.pid for nursery in KeptNursery.kept.values()}
     for child in psutil.Process().children(recursive=True):
         try:
             command = " ".join(child.cmdline())
@@ -50,7 +115,8 @@ def _children() -> set[psutil.Process]:
             is_over = child.status() == psutil.STATUS_ZOMBIE
         except psutil.NoSuchProcess:  # it ended meanwhile
             continue
-        if not is_server and not is_over and not any(helper in command for helper in HELPERS):
+        is_helper = child.pid in kept or any(helper in command for helper in HELPERS)
+        if not (is_server or is_over or is_helper):
             found.add(child)
     return found
 

@@ -143,7 +143,7 @@ def test_processes_that_the_target_started_end_with_their_child(open_lab, tmp_pa
     wait_until_gone(pids)
 
 
-def test_an_interrupt_ends_the_child(open_lab):
+def test_an_interrupt_ends_the_child(open_lab, own_nursery):
     before = {child.pid for child in psutil.Process().children(recursive=True)}
     lab = open_lab(ENDLESS)
     seen = []

@@ -71,7 +71,17 @@ class HandoverBound(Rule):
         ),
         Example(
             title="Batches of plain objects, whose size is not known",
-            evidence=(times(loop(0.3, handover_s=9.0, batch_bytes=None, workers=workers(0.05, 0.05, idle_s=20.0))),),
+            evidence=(
+                times(
+                    loop(
+                        0.3,
+                        handover_s=9.0,
+                        handover_cpu_s=6.0,
+                        batch_bytes=None,
+                        workers=workers(0.05, 0.05, idle_s=20.0),
+                    )
+                ),
+            ),
             message="batches are ready and on their way in 60 % of the waiting: 18 ms for each batch",
         ),
     )
