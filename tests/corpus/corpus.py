@@ -24,7 +24,7 @@ import sys
 import tempfile
 import time
 import tomllib
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 CASES = pathlib.Path(__file__).parent / "cases"
@@ -127,19 +127,28 @@ def _cases_of(folder: pathlib.Path) -> list[Case]:
     return [Case(folder=folder, **{k: tuple(v) if isinstance(v, list) else v for k, v in row.items()}) for row in rows]
 
 
-def run(case: Case) -> Outcome:
-    """Types the command, as a user would, in a copy of the case's folder; compares what the report says."""
+def type_in(arguments: Sequence[str], folder: pathlib.Path, place: str) -> subprocess.CompletedProcess[str]:
+    """Types `headrace ...` in a folder, as a user would; `place` is for what it writes meanwhile."""
+    return subprocess.run(
+        [sys.executable, "-m", "headrace", *arguments],
+        cwd=folder,
+        env={**os.environ, "TMPDIR": place},
+        capture_output=True,
+        text=True,
+        timeout=LIMIT_S,
+        stdin=subprocess.DEVNULL,
+    )
+
+
+def run(case: Case, type_in: Callable[..., subprocess.CompletedProcess[str]] = type_in) -> Outcome:
+    """Types the command in a copy of the case's folder; compares what the report says."""
     started = time.monotonic()
     with tempfile.TemporaryDirectory(prefix="corpus-") as place:
         folder = shutil.copytree(case.folder, pathlib.Path(place) / "case", ignore=shutil.ignore_patterns("case.toml"))
         (folder / case.file).write_text(case.text, encoding="utf-8")
         report = pathlib.Path(place) / "report.json"
-        typed = [sys.executable, "-m", "headrace", *case.arguments(report)]
-        env = {**os.environ, "TMPDIR": place}
         try:
-            done = subprocess.run(
-                typed, cwd=folder, env=env, capture_output=True, text=True, timeout=LIMIT_S, stdin=subprocess.DEVNULL
-            )
+            done = type_in(case.arguments(report), folder, place)
         except subprocess.TimeoutExpired:
             return Outcome(case=case, found=(), faults=(f"no end within {LIMIT_S:g} s",), wall_s=LIMIT_S)
         said = None

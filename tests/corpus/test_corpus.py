@@ -1,19 +1,23 @@
 """The corpus in the tests: of each rule the first sick case, judged by that rule; all healthy ones of the tutorials by all.
 
 `make corpus` runs every case, and lets every rule judge it; it takes several times as long. HEADRACE_CORPUS=all does it
-here.
+here. There each case is a command that is typed, here those that diagnose run in the tests' own process.
 """
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import importlib.util
+import io
 import os
 import pathlib
+import subprocess
 import sys
 
 import pytest
 
+from headrace.cli import main
 from headrace.doctor import catalogue
 
 HERE = pathlib.Path(__file__).parent
@@ -49,6 +53,20 @@ def narrowed(case):
     return dataclasses.replace(case, options=(*case.options, "--select", ",".join(codes)))
 
 
+def diagnose_here(arguments, folder, place):
+    """As `corpus.type_in`, in this process: what imports torch for the examined file is the same for all cases."""
+    out, err = io.StringIO(), io.StringIO()
+    with (
+        pytest.MonkeyPatch.context() as patch,
+        contextlib.chdir(folder),
+        contextlib.redirect_stdout(out),
+        contextlib.redirect_stderr(err),
+    ):
+        patch.setenv("TMPDIR", place)
+        status = main(list(arguments))
+    return subprocess.CompletedProcess(arguments, status, out.getvalue(), err.getvalue())
+
+
 @pytest.mark.slow
 @pytest.mark.timeout(300)
 @pytest.mark.parametrize("case", chosen(), ids=lambda case: case.name)
@@ -57,7 +75,8 @@ def test_the_doctor_says_what_must_be_said(case):
         pytest.skip(reason)
     if case.needs_all_cores and "PYTEST_XDIST_WORKER" in os.environ:
         pytest.skip("needs all cores for itself: make corpus")
-    assert corpus.run(narrowed(case)).faults == ()
+    type_in = diagnose_here if case.command == "diagnose" else corpus.type_in
+    assert corpus.run(narrowed(case), type_in).faults == ()
 
 
 def test_every_rule_has_two_sick_cases_and_a_healthy_look_alike():

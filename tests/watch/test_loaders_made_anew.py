@@ -471,7 +471,7 @@ HEALTHY_FOLDS = """
     begin()
     start = {name: value.clone() for name, value in model.state_dict().items()}
     for fold in range(4):
-        model.load_state_dict(start)
+        {put_back}
         torch.manual_seed(0)
         train(DataLoader(Subset(data, [row for row in range(96) if row % 4 != fold]), batch_size=8, shuffle=True))
         evaluate(DataLoader(Subset(data, range(fold, 96, 4)), batch_size=8))
@@ -485,9 +485,17 @@ HEALTHY_FOLDS = """
         (SICK_SEED, ["HR606"], (2, 4 * 8, 4, 4), "made anew for each epoch, 4 times"),
         (HEALTHY, [], (2, 4 * 11, 4, 4), "made anew for each epoch, 4 times"),
         (HEALTHY_SWEEP, [], (8, 11, 1, 1), "3 loaders more made there"),
-        (HEALTHY_FOLDS, [], (8, 8, 1, 1), "3 loaders more made there"),
+        *(
+            (HEALTHY_FOLDS.replace("{put_back}", how), [], (8, 8, 1, 1), "3 loaders more made there")
+            for how in (
+                "model.load_state_dict(start)",
+                "[value.data.copy_(start[name]) for name, value in model.named_parameters()]",
+                "model.apply(torch.nn.Linear.reset_parameters)",
+            )
+        ),
+        (HEALTHY_FOLDS.replace("{put_back}", ""), ["HR614"], (8, 8, 1, 1), "3 loaders more made there"),
     ],
-    ids=["sampler", "seed", "healthy", "sweep", "folds"],
+    ids=["sampler", "seed", "healthy", "sweep", "loaded", "copied", "drawn again", "one model for all folds"],
 )
 def test_a_script_is_judged_over_all_its_epochs(scripts, ending, codes, expected, told):
     ended = scripts.reported(scripts.write(textwrap.dedent(SCRIPT) + textwrap.dedent(ending)))

@@ -111,11 +111,11 @@ def test_folds_meet_the_training_loaders_of_other_folds_only():
 
 
 @pytest.mark.parametrize(
-    ("optimizer_made_s", "num_passes", "is_found"),
+    ("weights_began_s", "num_passes", "is_found"),
     [(0.5, 1, True), (3.5, 1, False), (None, 1, False), (0.5, 2, False)],
 )
-def test_splits_that_are_drawn_anew_in_each_epoch_of_one_training(optimizer_made_s, num_passes, is_found):
-    """Not those of trainings with an optimizer each, nor folds with several epochs each."""
+def test_splits_that_are_drawn_anew_in_each_epoch_of_one_training(weights_began_s, num_passes, is_found):
+    """Not those of trainings that begin anew, nor folds with several epochs each."""
     parts = [
         dataclasses.replace(
             LOADER,
@@ -129,7 +129,7 @@ def test_splits_that_are_drawn_anew_in_each_epoch_of_one_training(optimizer_made
         for number, role in enumerate(("train", "evaluation") * 3)
     ]
     overlaps = ((0, 3, 16, (4, 5)), (0, 5, 12, (4,)), (2, 5, 17, (5, 6)), (4, 1, 19, (1,)))
-    seen = dataclasses.replace(traces(*parts, overlaps=overlaps), optimizer_made_s=optimizer_made_s)
+    seen = dataclasses.replace(traces(*parts, overlaps=overlaps), weights_began_s=weights_began_s)
     found = judge("HR614", split_overlap(seen))
     assert [(one.evidence["num_shared"], one.sample_ids, one.severity) for one in found] == (
         [(17, (5, 6), "error")] if is_found else []

@@ -102,7 +102,8 @@ class LoaderTraces(Evidence):
     """(training loader, evaluation loader, number of samples that both drew, the first few of them)."""
     outcome: Literal["finished", "interrupted", "failed", "running"]
     """interrupted: Ctrl-C or SIGTERM; failed: an exception left the script."""
-    optimizer_made_s: float | None = None
-    """Seconds after the script's start in which its newest optimizer was made; None: none was seen."""
+    weights_began_s: float | None = None
+    """Seconds after the script's start from which on only optimizer steps changed its models' weights: an optimizer was
+    made then, or weights were put back or loaded. None: no optimizer was seen."""
     num_unlisted: int = 0
     """Loaders beyond the first three hundred, which were not looked at."""

@@ -129,7 +129,7 @@ def split_overlap(seen: LoaderTraces) -> SplitOverlap | None:
 def _split_anew(seen: LoaderTraces, known: Sequence[LoaderTrace]) -> tuple[list[SharedSamples], set[int]]:
     """Returns (a pair for each two calls that make loaders anew from other rows in each epoch, numbers of these loaders).
 
-    Each of them is walked once, and no optimizer was made since the first one: it is one training, and not a fold each.
+    Each of them is walked once, and since the first one the weights come from steps alone: it is one training, no folds.
     """
     groups: dict[tuple[str, str | None, str | None], list[LoaderTrace]] = collections.defaultdict(list)
     for one in known:
@@ -160,7 +160,7 @@ def _split_anew(seen: LoaderTraces, known: Sequence[LoaderTrace]) -> tuple[list[
 def _are_epochs(loaders: Sequence[LoaderTrace], seen: LoaderTraces) -> bool:
     is_one_walk_each = len(loaders) > 1 and all(one.num_passes == 1 for one in loaders)
     began_s = min((one.passes[0].started_s for one in loaders if one.passes), default=math.inf)
-    return is_one_walk_each and seen.optimizer_made_s is not None and seen.optimizer_made_s < began_s
+    return is_one_walk_each and seen.weights_began_s is not None and seen.weights_began_s < began_s
 
 
 def _pair(train: LoaderTrace, evaluation: LoaderTrace, number: int, ids: Sequence[int]) -> SharedSamples:

@@ -25,7 +25,7 @@ class TrainEvalOverlap(Rule):
 
         Samples are the same if they are the same row of one data set object, come from the same file, or have equal
         content. It is no fault if a loader measures the training score on purpose (its name then speaks of training),
-        or if a few records of equal content exist in the collection itself: below two in a hundred that is only
+        if each split trains a model whose weights begin anew, as the folds of a cross-validation do, or if a few records of equal content exist in the collection itself: below two in a hundred that is only
         mentioned. A script that overfits one batch or a small set on purpose gets a warning and no error.
         """
     experiment = """

@@ -101,7 +101,7 @@ class LoaderObserver:
         traces = [(record, record.trace(self.timeline, self.began_s)) for record in self._records]
         listed = [(record, trace) for record, trace in traces if trace is not None]
         stages = [record.stages(self.timeline) for record, _ in listed]
-        made_s = self.timeline.optimizer_made_s
+        began_s = self.timeline.weights_began_s
         return (
             LoaderTraces(
                 script="",
@@ -111,7 +111,7 @@ class LoaderObserver:
                 loaders=tuple(trace for _, trace in listed),
                 overlaps=tuple(self._overlaps([(record, trace.role) for record, trace in listed])),
                 outcome="running",
-                optimizer_made_s=None if made_s is None else made_s - self.began_s,
+                weights_began_s=None if began_s is None else began_s - self.began_s,
                 num_unlisted=self._num_unlisted,
             ),
             StageTimes(
@@ -255,6 +255,7 @@ class LoaderObserver:
         if record is None or record.facts is None:
             return
         facts: LoaderFacts = record.facts
+        self.timeline.walk_begins()
         walk = record.begin(started_s, self.timeline.num_steps)
         walk.iterator = weakref.ref(iterator)
         num_workers = iterator.__dict__.get("_num_workers", 0)

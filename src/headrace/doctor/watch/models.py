@@ -107,6 +107,8 @@ class ModelObserver:
         self._switching: list[tuple[_Root, bool]] | None = None
         self._switch_depth = 0
         self._steps = 0
+        self._glimpsed = (-1, "")
+        """(steps, some values of parameters) when the newest walk through a loader began."""
         self._tapped: set[type] = set()
         self._records: Callable[[], bool] = bool
         self._undo: list[Callable[[], None]] = []
@@ -127,6 +129,7 @@ class ModelObserver:
             listen(torch.autograd, "backward", before=self._goes_backward),
             hooks.register_optimizer_step_pre_hook(quietly(self._steps_begin)).remove,
         ]
+        self._timeline.at_walk.append(quietly(self._walk_begins))
 
     def uninstall(self) -> None:
         """Takes the hooks away; what was seen stays."""
@@ -186,12 +189,29 @@ class ModelObserver:
 
     def _note_training(self, optimizer: Any) -> None:
         """A training begins with an optimizer over new parameters; another one over the same goes on with it."""
-        self._timeline.optimizer_made_s = time.perf_counter()
+        self._timeline.weights_began_s = time.perf_counter()
         parameters = [parameter for _, parameter in _groups(optimizer)]
         if not any(id(one) in self._optimised and self._optimised[id(one)]() is one for one in parameters):
-            self._timeline.training_began_s = self._timeline.optimizer_made_s
+            self._timeline.training_began_s = self._timeline.weights_began_s
             self._optimised = {key: one for key, one in self._optimised.items() if one() is not None}
         self._optimised |= {id(one): weakref.ref(one) for one in parameters}
+
+    def _walk_begins(self) -> None:
+        """Notes whether weights have changed since the last walk began, though there was no step: they were put back.
+
+        Nothing is hooked for it: scripts load them, copy them, or have each module initialise itself. Looked at are a few
+        values of a few parameters that lie here whole; asking for those that ranks share would be a collective.
+        """
+        import torch
+
+        parameters = [one for one in (reference() for reference in self._optimised.values()) if one is not None]
+        few = [*parameters[:2], *parameters[2:][-2:]]
+        whole = [one.detach() for one in few if type(one.detach()) is torch.Tensor]
+        values = repr([one[(0,) * max(0, one.dim() - 1)].reshape(-1)[:8].tolist() for one in whole if one.numel()])
+        steps, known = self._glimpsed
+        if steps == self._steps and known != values and self._timeline.weights_began_s is not None:
+            self._timeline.weights_began_s = time.perf_counter()
+        self._glimpsed = self._steps, values
 
     def _alive(self) -> Iterator[Any]:
         for made in list(self._made.values()):

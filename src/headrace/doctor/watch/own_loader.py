@@ -40,6 +40,7 @@ def hook_own_loader(
             if place is not None:
                 record.places[place] += 1
             record.num_library_passes += not is_called_directly()
+            timeline.walk_begins()
             walk = record.begin(time.perf_counter(), timeline.num_steps)
             walk.order_hash = None
         return begin(loader)

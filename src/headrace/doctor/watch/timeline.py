@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import dataclasses
 import math
+from collections.abc import Callable
 
 __all__ = ["Timeline"]
 
@@ -43,10 +44,18 @@ class Timeline:
     """Batches of the newest loader in a row."""
     training_began_s: float = -math.inf
     """When the newest training began: an optimizer was made over parameters that none had before."""
-    optimizer_made_s: float | None = None
-    """When the newest optimizer was made; None: none was."""
+    weights_began_s: float | None = None
+    """From when on only optimizer steps changed weights: an optimizer was made then, or weights were put back or loaded.
+    None: there was no optimizer."""
+    at_walk: list[Callable[[], None]] = dataclasses.field(default_factory=list)
+    """Called when a walk through a loader begins."""
     recalibrated_on: dict[int, int] = dataclasses.field(default_factory=dict)
     """Loader number -> batches from which the statistics of batch norms were taken anew, as after weight averaging."""
+
+    def walk_begins(self) -> None:
+        """A walk through a loader begins."""
+        for look in self.at_walk:
+            look()
 
     def handed_over(self, loader: int, ids: tuple[int, ...] | None = None) -> None:
         """A loader hands over a batch."""
