@@ -19,14 +19,16 @@ class TrainEvalOverlap(Rule):
     name = "train-eval-overlap"
     summary = "Evaluation samples that the training loader delivers too."
     rationale = """
-        A score on samples that were trained on says how well the model remembers, not how well it predicts. The usual
-        ways in: the training loader is made from the whole data set instead of the training part, two splits are
-        drawn with different seeds, the data set is split anew in each epoch of one training, folds are mixed up, or the best epoch is chosen on the test set's own samples.
+        A score on samples that were trained on says how well the model remembers, not how well it predicts. The
+        usual ways in: the training loader is made from the whole data set instead of the training part, two
+        splits are drawn with different seeds, the data set is split anew in each epoch of one training, folds
+        are mixed up, or the best epoch is chosen on the test set's own samples.
 
-        Samples are the same if they are the same row of one data set object, come from the same file, or have equal
-        content. It is no fault if a loader measures the training score on purpose (its name then speaks of training),
-        if each split trains a model whose weights begin anew, as the folds of a cross-validation do, or if a few records of equal content exist in the collection itself: below two in a hundred that is only
-        mentioned. A script that overfits one batch or a small set on purpose gets a warning and no error.
+        Samples are the same if they are the same row of one data set object, come from the same file, or have
+        equal content. It is no fault if a loader measures the training score on purpose (its name then speaks
+        of training), if each split trains a model whose weights begin anew, as the folds of a cross-validation
+        do, or if a few records of equal content exist in the collection itself: below two in a hundred that is
+        only mentioned. A script that overfits one batch or a small set on purpose gets a warning and no error.
         """
     experiment = """
         The samplers of all loaders are walked once without reading samples, and their numbers are followed through
