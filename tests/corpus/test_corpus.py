@@ -14,6 +14,7 @@ import os
 import pathlib
 import subprocess
 import sys
+import tempfile
 
 import pytest
 
@@ -63,6 +64,7 @@ def diagnose_here(arguments, folder, place):
         contextlib.redirect_stderr(err),
     ):
         patch.setenv("TMPDIR", place)
+        patch.setattr(tempfile, "tempdir", place)  # it is kept from the first time on
         status = main(list(arguments))
     return subprocess.CompletedProcess(arguments, status, out.getvalue(), err.getvalue())
 

@@ -17,6 +17,7 @@ import signal
 import socket
 import struct
 import sys
+import tempfile
 import traceback
 from collections.abc import Iterator
 
@@ -88,6 +89,7 @@ def _live(numbers: list[int]) -> int:
         request = json.loads(request_file.read().decode("utf-8", "surrogateescape"))
     os.environ.clear()
     os.environ.update(request["env"])
+    tempfile.tempdir = None  # torch asked for it while it was imported; the request's may be another
     if request["cwd"] is not None:
         with contextlib.suppress(OSError):
             os.chdir(request["cwd"])
