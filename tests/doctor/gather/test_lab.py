@@ -250,6 +250,23 @@ def test_a_child_finds_the_environment_and_the_folder_of_its_caller(open_lab, mo
     assert [one.read.fields[0].kind for one in heard] == ["string", "string"]
 
 
+def test_a_child_writes_to_the_temporary_folder_of_its_caller(open_lab, monkeypatch, tmp_path):
+    """And not to the one that was its when the nursery imported torch, which asks for it."""
+    for number in range(2):
+        folder = tmp_path / str(number)
+        folder.mkdir()
+        monkeypatch.setenv("TMPDIR", str(folder))
+        lab = open_lab("""
+        import tempfile
+
+        def make():
+            os.close(tempfile.mkstemp()[0])
+            return [0]
+        """)
+        lab.run(reads(1), lambda _: None)
+        assert len(list(folder.iterdir())) == 1
+
+
 def test_code_that_eats_memory_is_ended_before_the_machine_suffers(open_lab, monkeypatch):
     monkeypatch.setattr("headrace.doctor.lab.outside.usable_memory", lambda: 2**30)
     lab = open_lab("""
