@@ -8,7 +8,6 @@ import psutil
 import pytest
 
 from headrace.doctor.lab.bench import Bench
-from headrace.doctor.lab.launch import Nursery
 from headrace.doctor.lab.outside import Budget, Lab
 from headrace.doctor.lab.recorder import FlightRecorder
 from headrace.doctor.subject import Subject
@@ -54,15 +53,8 @@ def _works(process):
     return False
 
 
-@pytest.fixture(scope="module")
-def nursery():
-    """Imports torch once for all children."""
-    with contextlib.closing(Nursery("")) as found:
-        yield found
-
-
 @pytest.fixture
-def in_lab(tmp_path, nursery):
+def in_lab(tmp_path):
     """Runs experiments on TARGETs of a user's file, in children; returns (records, ending)."""
     path = tmp_path / "users_file.py"
 
@@ -71,7 +63,7 @@ def in_lab(tmp_path, nursery):
         records = []
         spec = f"{path}:{name}"
         budget = Budget(60)
-        with Lab(spec, budget=budget, per_sample_s=per_sample_s, launcher=nursery.for_target(spec)) as lab:
+        with Lab(spec, budget=budget, per_sample_s=per_sample_s) as lab:
             ending = lab.run(experiment, records.append)
         return records, ending
 

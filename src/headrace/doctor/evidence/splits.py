@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import collections
 import dataclasses
-import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Literal
 
 from headrace.doctor.evidence.base import Evidence
@@ -111,7 +110,7 @@ def split_overlap(seen: LoaderTraces) -> SplitOverlap | None:
     """
     known = [one for one in seen.loaders if one.num_drawn and one.root is not None]
     shared = {(train, evaluation): (number, ids) for train, evaluation, number, ids in seen.overlaps}
-    pairs, anew = _split_anew(seen, known)
+    pairs, anew = _split_anew(seen, known, shared)
     for evaluation in (one for one in known if one.role == "evaluation" and one.number not in anew):
         trains = [one for one in known if one.role == "train" and one.root == evaluation.root]
         met = [(*shared.get((train.number, evaluation.number), (0, ())), train) for train in trains]
@@ -126,7 +125,9 @@ def split_overlap(seen: LoaderTraces) -> SplitOverlap | None:
     return SplitOverlap(pairs=tuple(marked)) if pairs else None
 
 
-def _split_anew(seen: LoaderTraces, known: Sequence[LoaderTrace]) -> tuple[list[SharedSamples], set[int]]:
+def _split_anew(
+    seen: LoaderTraces, known: Sequence[LoaderTrace], shared: Mapping[tuple[int, int], tuple[int, Sequence[int]]]
+) -> tuple[list[SharedSamples], set[int]]:
     """Returns (a pair for each two calls that make loaders anew from other rows in each epoch, numbers of these loaders).
 
     Each of them is walked once, and since the first one the weights come from steps alone: it is one training, no folds.
@@ -134,7 +135,6 @@ def _split_anew(seen: LoaderTraces, known: Sequence[LoaderTrace]) -> tuple[list[
     groups: dict[tuple[str, str | None, str | None], list[LoaderTrace]] = collections.defaultdict(list)
     for one in known:
         groups[one.role, one.where, one.root].append(one)
-    shared = {(train, evaluation): (number, ids) for train, evaluation, number, ids in seen.overlaps}
     pairs: list[SharedSamples] = []
     numbers: set[int] = set()
     for (role, where, root), evaluations in groups.items():
@@ -158,9 +158,9 @@ def _split_anew(seen: LoaderTraces, known: Sequence[LoaderTrace]) -> tuple[list[
 
 
 def _are_epochs(loaders: Sequence[LoaderTrace], seen: LoaderTraces) -> bool:
-    is_one_walk_each = len(loaders) > 1 and all(one.num_passes == 1 for one in loaders)
-    began_s = min((one.passes[0].started_s for one in loaders if one.passes), default=math.inf)
-    return is_one_walk_each and seen.weights_began_s is not None and seen.weights_began_s < began_s
+    if len(loaders) < 2 or seen.weights_began_s is None or any(one.num_passes != 1 for one in loaders):
+        return False
+    return seen.weights_began_s < min(one.passes[0].started_s for one in loaders)
 
 
 def _pair(train: LoaderTrace, evaluation: LoaderTrace, number: int, ids: Sequence[int]) -> SharedSamples:
